@@ -44,18 +44,21 @@ def check_depth(document: object, where: str, error: type[DstccError], most: int
     raise error(f"{where}: nested deeper than {MOST_DEPTH} tables and lists")
 
 
-def check_regular(path: Path, error: type[DstccError]) -> None:
-    """Raise ``error`` for a folder, a device or a FIFO; what cannot be looked at is left to whoever opens it."""
+def check_regular(path: Path, error: type[DstccError], most: int | None = None) -> None:
+    """Raise ``error`` for a folder, a device or a FIFO, and for a file of more than ``most`` bytes; what cannot be
+    looked at is left to whoever opens it."""
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     with suppress(OSError):
-        _check_kind(path, path.stat().st_mode, error)
+        _check(path, path.stat(), error, most)
 
 
-def _check_kind(path: Path, mode: int, error: type[DstccError]) -> None:
-    if not stat.S_ISREG(mode):
-        kind = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+def _check(path: Path, found: os.stat_result, error: type[DstccError], most: int | None) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = "is a folder" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
         raise error(f"{path}: cannot be read: {kind}")
+    if most is not None and found.st_size > most:
+        raise error(f"{path}: has more than {_size(most)}, which none of these has")
 
 
 def _size(most: int) -> str:
@@ -74,9 +77,7 @@ def opened(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Itera
     try:
         with open(path, "rb", opener=_at_once) as file:
             found = os.fstat(file.fileno())
-            _check_kind(path, found.st_mode, error)
-            if found.st_size > most:
-                raise error(f"{path}: has more than {_size(most)}, which none of these has")
+            _check(path, found, error, most)
             yield file, found.st_size
             if file.read(1):
                 raise error(f"{path}: grew while it was read")

@@ -65,8 +65,10 @@ def cells(table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     def safe(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-        if not pa.types.is_string(column.type):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return column
+        column = column.cast(pa.string())
         texts = pc.unique(column)
         made = [None if text is None else cell(text) for text in texts.to_pylist()]
         return pa.array(made, pa.string()).take(pc.index_in(column, texts))

@@ -78,3 +78,15 @@ def test_beside_another_reading_it_says_what_differs() -> None:
     assert DATED.reading(0.0, 1.0) == "22:14:05"
     assert DATED.reading(0.0, 7200.0) == "2028-03-11 22:14:05"
     assert Clock().reading(0.0, 7200.0) == "T+00:00:00"
+
+
+def test_the_same_day_of_another_month_is_another_day() -> None:
+    # March has 31 days: 31 days after the 11th it is the 11th of April.
+    month_s = 31 * 86_400.0
+    assert DATED.between(0.0, month_s) == "2028-03-11 22:14–2028-04-11 22:14"
+    assert DATED.reading(month_s, 0.0) == "2028-04-11 22:14:05"
+    assert DATED.reading(60.0, 0.0) == "22:15:05"
+
+
+def test_moments_have_the_name_of_their_clock() -> None:
+    assert (DATED.name, Clock().name) == ("UTC", "mission time")

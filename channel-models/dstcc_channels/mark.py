@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dstcc.characters import printable
 from dstcc.errors import InputError
 from dstcc.outputs import Kind, beginning
 from dstcc.reading import read_json
@@ -18,6 +19,12 @@ HEAD_LINES = 3
 def marked(meta: dict[str, Any]) -> dict[str, Any]:
     """An export's header with the program's version added."""
     return {KEY: __version__, **meta}
+
+
+def comments(meta: dict[str, Any]) -> list[str]:
+    """A header as lines of comments, of which no value can begin another line: that would be a row, or a command."""
+    texts = {key: printable(str(value)).replace("\n", r"\n") for key, value in meta.items()}
+    return [f"# {key}: {text}" for key, text in texts.items()]
 
 
 def _no_export(path: Path) -> str | None:

@@ -27,7 +27,7 @@ from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 
 from .data import nearest
-from .mark import EXPORT, marked
+from .mark import EXPORT, comments, marked
 from .timeline import Timeline
 
 FORMATS = (".csv", ".json", ".sh")
@@ -119,7 +119,7 @@ def chain(lost: float, end: float) -> tuple[float, float, float, float]:
 
 def _csv(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
     text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in meta.items())
+    text.writelines(f"{line}\n" for line in comments(meta))
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -132,7 +132,7 @@ def _json(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
 
 def _shell(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
     lines = ["#!/bin/sh", "# Shapes what leaves a device. Usage: sh FILE DEVICE"]
-    lines += [f"# {key}: {value}" for key, value in meta.items()]
+    lines += comments(meta)
     lines += ["set -eu", "DEVICE=${1:?give the device}", "trap 'tc qdisc del dev \"$DEVICE\" root' EXIT"]
     ends = np.append([row["t_s"] for row in rows[1:]], float(meta["duration_s"]))
     verb = "replace"

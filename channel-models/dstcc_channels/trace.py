@@ -15,7 +15,7 @@ import numpy as np
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 
-from .mark import EXPORT, marked
+from .mark import EXPORT, comments, marked
 from .timeline import Timeline
 
 MAX_SLOTS = 100_000_000
@@ -28,7 +28,7 @@ def write_trace(
     """Write the loss states of a timeline; ``meta`` heads the file as comments, ``force`` replaces an existing
     export."""
     text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in marked(meta).items())
+    text.writelines(f"{line}\n" for line in comments(marked(meta)))
     writer = csv.writer(text, lineterminator="\n")
     if line.bursts is None:
         writer.writerow(

@@ -143,7 +143,8 @@ def command(
     """Send SCENARIO's video over its links, once per congestion control, scheduler and seed, and per variant and seed,
     into a run directory.
 
-    Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 129 hung up, 130 interrupted,
+    143 terminated.
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")

@@ -106,7 +106,7 @@ def command(
 ) -> None:
     """Encode the video INPUT into chunks of layers that can be sent, lost and played one by one.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc_svc import encode
 

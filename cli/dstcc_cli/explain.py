@@ -42,7 +42,7 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
     The simulator repeats the trial; it says so if the trial comes out otherwise than in RUN. What was believed of the
     losses stands beside what the channel did.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.atomic import atomic_write
     from dstcc.explain import explain, render

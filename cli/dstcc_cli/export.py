@@ -64,7 +64,7 @@ def command(
 
     For packets the simulator repeats the trial; it says so if the trial comes out otherwise than in RUN.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.export import export_run
     from dstcc.run import load_run

@@ -64,7 +64,7 @@ def command(
     """Climb the ladder of SCENARIOS of coded packets: a clairvoyant bound, planners that know the channel's law
     or believe in what acknowledgements say, the best constant in hindsight, tuned rules, random choice.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.forecast.files import load_senders
     from dstcc.ladder.rungs import climb, replace_seeds

@@ -82,7 +82,7 @@ def command(
     A line below the picture says the time of its capture (UTC where the scenario has start, else mission time), which
     layers arrived, and since when the picture is frozen.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc_svc import load_manifest, play, shown
 

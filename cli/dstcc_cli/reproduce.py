@@ -50,7 +50,7 @@ def command(
 
     Ctrl-C keeps what is finished; the same command then goes on.
 
-    Exit codes: 0 done, whatever the verdicts are; 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, whatever the verdicts are; 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.papers.model import load_paper
     from dstcc.papers.reproduce import reproduce

@@ -131,7 +131,7 @@ def command(
     The same command goes on after anything that stopped it: a trial that has a result, by a hash of all that decides
     it, is not run again. A trial that fails or hangs is tried again, then noted, and the rest goes on.
 
-    Exit codes: 0 done, 1 a trial failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 a trial failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o DIR, or --dry-run")

@@ -73,7 +73,7 @@ def command(
 
     Ctrl-C saves; --resume then goes on, bit for bit on a CPU.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     _need_torch()
     from dstcc.learn.training.choose import steps_of, train

@@ -233,3 +233,13 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
     for path in (binary, tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match=r"not UTF-8|is a folder|no such contact plan"):
             read_plan(path)
+
+
+def test_a_contact_has_a_part_in_the_run_wherever_it_begins_and_ends():
+    plan = parse_plan(
+        "a contact 2026/11/20-23:00:00 2026/11/21-00:00:10 1 2 5\na contact +20 +30 1 2 6\na contact +90 +200 1 2 7\n"
+        "a contact +300 +400 1 2 8\na contact 2026/11/20-22:00:00 2026/11/20-23:00:00 1 2 9",
+        START,
+    )
+    assert [one.rate_bytes_s for one in plan.between(1, 2, 100.0)] == [5, 6, 7]
+    assert [one.rate_bytes_s for one in plan.between(1, 2, 20.0)] == [5]

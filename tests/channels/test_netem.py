@@ -168,3 +168,20 @@ def test_visibility_shows_in_the_timeline():
     line = timeline(load_profile("lunar"), START, DAY, 60, 1, packet_bytes=1500)
     windows = geometry.link_windows("moon", ["dss-34"], START, DAY, direction="down")
     assert line.usable.mean() * DAY == pytest.approx(geometry.total_s(windows), abs=120)
+
+
+@pytest.mark.parametrize("suffix", [".sh", ".csv"])
+def test_a_profiles_name_begins_no_line_of_its_own(tmp_path, suffix):
+    """A line of a shell script that is no comment would be run, one of a CSV would be its head."""
+    line = timeline(load_profile("mro-x-dss35"), START, DAY, 3600.0, 1, packet_bytes=1500)
+    plain = {**META, "duration_s": DAY}
+    for name, meta in (("plain", plain), ("named", {**plain, "profile": "x\ntouch /tmp/x\r\x1b[2J"})):
+        write_netem(netem_rows(line, 1500, 10.0), tmp_path / f"{name}{suffix}", meta)
+        write_trace(line, tmp_path / f"{name}-trace.csv", meta, 1, 1500)
+    for end in (suffix, "-trace.csv"):
+        plain_lines = (tmp_path / f"plain{end}").read_text().splitlines()
+        named_lines = (tmp_path / f"named{end}").read_text().splitlines()
+        differing = [
+            (one, other) for one, other in zip(plain_lines, named_lines, strict=True) if one != other
+        ]
+        assert differing == [("# profile: x", r"# profile: x\ntouch /tmp/x\x0d\x1b[2J")]

@@ -18,7 +18,6 @@ import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
-from dstcc.spreadsheet import cell
 from tests.quick import QUICK
 
 DSTCC = (sys.executable, "-m", "dstcc_cli")
@@ -160,27 +159,6 @@ def test_a_full_disk_for_what_is_printed(run: Path) -> None:
         )
     assert lost.returncode == 0
     assert (run.with_name("again") / "run.json").is_file()
-
-
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [
-        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
-        ("+1+cmd", "'+1+cmd"),
-        ("-2+3", "'-2+3"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        (" =1", "' =1"),
-        ("\t=1", "'\t=1"),
-        ("-1.5e-3", "-1.5e-3"),
-        ("+7", "+7"),
-        (-1.5, -1.5),
-        ("a=b", "a=b"),
-        ("\x1b[2J", r"\x1b[2J"),
-        (None, ""),
-    ],
-)
-def test_a_cell_is_no_formula(text: object, safe: object) -> None:
-    assert cell(text) == safe
 
 
 def test_a_label_is_no_formula_in_any_csv(scenario: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from dstcc_kernel import confinement, programs
 
-from dstcc.checks import CHECKS, Finding, _find
+from dstcc.checks import CHECKS, Finding, find
 
 NOBODY = "65534"
 
 
 def found() -> Finding:
     """The line of ``dstcc doctor``."""
-    return _find(next(check for check in CHECKS if check.name == "guest confinement"))
+    return find(next(check for check in CHECKS if check.name == "guest confinement"))
 
 
 def test_this_machine_lacks_nothing() -> None:

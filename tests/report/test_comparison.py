@@ -41,7 +41,7 @@ from dstcc.report.pooled import pool
 from dstcc.report.ranking import Beside, Ranked, headings, leader_of, words_of
 from dstcc.report.ranking import ranking as ranking_of
 from dstcc.report.summary import section_ranking
-from dstcc.report.verdict import equal_lanes, leading, verdict, without_rates
+from dstcc.report.verdict import equal_lanes, leading, pooled_verdict, verdict, without_rates
 from dstcc.scenario import load_scenario
 from dstcc.stats import (
     SAME,
@@ -545,3 +545,43 @@ def test_a_missing_one_is_no_row_twice_and_the_columns_have_names() -> None:
         "Chunks played",
         "Sent",
     ]
+
+
+def test_seeds_count_that_both_have() -> None:
+    made = of(section({"a": HIGH[:9], "b": LOW}))
+    assert made.seeds == {"a": 9, "b": 9}
+    assert made.word("b") == LOWER
+
+
+def test_better_than_each_takes_all_of_them() -> None:
+    two = {"b": LOW, "c": [value - 0.1 for value in LOW]}
+    assert "It is better than each of the others." in verdict(section({"a": HIGH, **two}))
+    said = verdict(section({"a": HIGH, "d": MIXED, **two}))
+    assert "It is better than b and c." in said
+    assert "These seeds do not tell a and d apart." in said
+
+
+def test_those_that_are_not_named_have_their_least_and_their_highest() -> None:
+    # Six rivals are more than are listed: four are named, and the others have 50 and 40 %.
+    rivals = {f"r{n}": [0.9 - n / 10] * 10 for n in range(6)}
+    said = leading(compare({"a": HIGH, **rivals})).replace("\u202f", " ")
+    assert said.endswith("r3 60.0 % and 2 others between 40.0 and 50.0 %.")
+
+
+def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:
+    first = section({"a": HIGH[:9], "b": LOW[:9]}, name="one")
+    second = section({"a": HIGH, "b": LOW}, name="two")
+    few = pool(Report((first, second)))
+    many = pool(Report((second, replace(second, runs=second.runs))))
+    assert few is not None and many is not None
+    assert "With 9 seeds or more a scenario the intervals hold less often than they say" in pooled_verdict(
+        few
+    )
+    assert "less often" not in pooled_verdict(many)
+
+
+def test_a_doubt_is_minded_where_there_is_one() -> None:
+    samples = {"dstcc": HIGH, "b": MIXED}
+    doubted = verdict(section(samples, controllers=["dstcc"], trained_on=["here"]))
+    assert "Mind that dstcc was trained on here." in doubted
+    assert "Mind that" not in verdict(section(samples))

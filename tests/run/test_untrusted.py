@@ -21,7 +21,7 @@ import pytest
 import dstcc
 from dstcc.errors import DstccError, RunError
 from dstcc.export import export_run
-from dstcc.reading import MOST_BYTES, read_bytes, read_json, read_toml
+from dstcc.reading import MOST_BYTES, opened, read_bytes, read_json, read_toml
 from dstcc.report import load_report, render
 from dstcc.run import load_run
 from tests.quick import QUICK
@@ -310,3 +310,16 @@ def test_whatever_stands_in_a_record_is_shown_or_refused(run: Path, seed: int) -
         except DstccError:
             refused += 1
     assert 0 < refused < 10
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"whole")
+    with opened(path, RunError) as (file, size):
+        assert (file.read(size), size) == (b"whole", 5)
+    with (
+        pytest.raises(RunError, match=r"log: grew while it was read"),
+        opened(path, RunError) as (file, size),
+    ):
+        file.read(size)
+        path.write_bytes(b"whole, and more")

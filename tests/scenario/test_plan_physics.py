@@ -20,6 +20,7 @@ from dstcc.errors import ScenarioError
 from dstcc.scenario import (
     Scenario,
     content_hash,
+    describe,
     draw_links,
     draw_trial,
     engine_config,
@@ -312,3 +313,44 @@ def test_a_plan_written_back_is_the_same(plan: Callable[..., Scenario], tmp_path
     scenario: Any = plan("a contact +0 +600 2 1 1000", f'profile = "{RELAY}"\ncontacts_override = ["rate"]')
     (tmp_path / "again.toml").write_text(to_toml(scenario))
     assert load_scenario(tmp_path / "again.toml") == scenario
+
+
+def test_of_a_contact_what_lies_in_the_run_is_left_or_lost(plan: Callable[..., Scenario]) -> None:
+    # The hour before the run is no part of the first contact, nor what is behind the day one of the second, which has
+    # 86,400 - 50,000 s in it. The station sees Mars until 1,000 s or later, and from 55,746 s on.
+    lines = "a contact 2026/11/20-23:00:00 2026/11/21-11:00:00 2 1 30000\na contact +50000 +90000 2 1 30000"
+    early, late = link_notes(plan(lines))
+    assert "contact down -3,600 to +39,600 s" in early and " of its 39,600 s are left: " in early
+    assert "contact down +50,000 to +90,000 s" in late and " of its 36,400 s are left: " in late
+
+
+def test_each_direction_has_its_own_view_in_its_way(plan: Callable[..., Scenario]) -> None:
+    # What the station sends passes an edge of Mars when the light of what it gets does so, by another clock.
+    all_day = "a contact +0 +86400 {} 30000"
+    made = link(plan(all_day.format("2 1"), 'profile = "mro-x-dss35"', up=all_day.format("1 2")))
+    assert made.up_outages_ns is not None
+    profile = load_profile("mro-x-dss35")
+    for way, dark_ns in (("down", made.outages_ns), ("up", made.up_outages_ns)):
+        seen = union(*obstacles(profile, START, DAY_S, 1, way).values())
+        dark_s = [(a / 1e9, min(b / 1e9, DAY_S)) for a, b in dark_ns]
+        np.testing.assert_allclose(
+            intersection(dark_s, [(0.0, DAY_S)]), intersection(seen, [(0.0, DAY_S)]), atol=1e-6
+        )
+    assert made.outages_ns != made.up_outages_ns
+
+
+def test_acknowledgements_have_the_energy_of_their_own_rate(plan: Callable[..., Scenario]) -> None:
+    # The profile's 2 kbit/s up, of which the plan leaves 1: a bit has twice as long, 3 dB.
+    real = realise(load_profile(RELAY), START, DAY_S, 1)
+    made = link(plan("a contact +58000 +72400 2 1 30000"))
+    assert (real.up_rate_bps, made.up_rate_bps) == (2_000, 1_000)
+    assert made.up_loss.frames is not None
+    np.testing.assert_allclose(made.up_loss.frames.ebn0_db - real.up.ebn0_db, 10 * log10(2))
+
+
+def test_the_record_has_the_least_rate_of_either_direction(plan: Callable[..., Scenario]) -> None:
+    up = "a contact +100 +500 1 2 1000\na contact +600 +700 1 2 4000"
+    lines = "a contact +0 +600 2 1 1000\na contact +700 +900 2 1 500"
+    said = describe(link(plan(lines, "", up=up)), DAY_S)
+    assert (said["least_rate_bps"], said["least_up_rate_bps"]) == (4_000, 8_000)
+    assert (said["rate_steps"], said["up_rate_steps"]) == (2, 2)

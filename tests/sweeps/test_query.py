@@ -9,10 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from dstcc_cli.main import main
 
 from dstcc import engine
-from dstcc.errors import InputError, RunError
+from dstcc.errors import DstccError, InputError, RunError
 from dstcc.report.study import load_study_report
+from dstcc.sweeps import query
 from dstcc.sweeps.places import Place
 from dstcc.sweeps.query import Tables, whole_table
 from tests.made_results import toy_bound, toy_simulate
@@ -77,6 +80,41 @@ def test_nothing_else_is_possible(finished: Path, sql: str) -> None:
     with Tables(finished) as tables, pytest.raises(InputError, match=r"^query: "):
         tables.ask(sql.replace("{here}", str(finished)))
     assert sorted(finished.rglob("*")) == before
+
+
+ENDLESS = "SELECT sum(a.range * b.range % 7) FROM range(10_000_000) a, range(10_000_000) b"
+"""A hundred thousand billion rows."""
+
+
+def test_a_question_that_takes_too_long_is_given_up_and_the_next_one_answered(finished: Path) -> None:
+    with Tables(finished) as tables:
+        with pytest.raises(DstccError, match=r"query: took longer than 0\.1 s \(--time-limit\)"):
+            tables.ask(ENDLESS, limit_s=0.1)
+        assert tables.ask("SELECT 1 AS x", limit_s=60.0).to_pylist() == [{"x": 1}]
+
+
+def test_the_command_gives_a_question_up_after_its_time_limit(finished: Path) -> None:
+    done = CliRunner().invoke(main, ["query", str(finished), ENDLESS, "--time-limit", "0.1"])
+    assert (done.exit_code, done.stderr) == (1, "dstcc: query: took longer than 0.1 s (--time-limit)\n")
+
+
+def test_a_question_has_no_more_memory_than_its_limit(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Half a million groups of lists take some 100 MB; with 16 MiB DuckDB has to give up, as it may write nothing.
+    sql = "SELECT count(*) FROM (SELECT range % 500_000 AS g, list(range) FROM range(2_000_000) GROUP BY g)"
+    monkeypatch.setattr(query, "memory_limit", lambda: 16 << 20)
+    with Tables(finished) as tables, pytest.raises(DstccError, match=r"query: needs more than 0\.0 GiB"):
+        tables.ask(sql)
+
+
+def test_an_answer_has_no_more_bytes_than_its_limit(finished: Path) -> None:
+    with Tables(finished) as tables:
+        with pytest.raises(
+            DstccError, match="query: the answer has more than 1 MiB; aggregate, or add a LIMIT"
+        ):
+            tables.ask("FROM range(1_000_000)", most_bytes=1 << 20)
+        assert tables.ask("FROM range(100_000)", most_bytes=1 << 20).num_rows == 100_000  # of eight bytes
 
 
 def test_a_table_of_python_is_not_seen(finished: Path) -> None:

@@ -25,7 +25,7 @@ from dstcc.errors import PolicyError
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import parse_actions
-from dstcc.reading import check_regular
+from dstcc.reading import MOST_BYTES, check_regular
 from dstcc.version import __version__
 
 from . import scope
@@ -201,8 +201,8 @@ def check_within_most(name: str, subflows: tuple[int, int], layers: tuple[int, i
 def load_policy(name_or_file: str | Path) -> Policy:
     """Read a shipped policy by its name, or a policy file.
 
-    Raises :class:`PolicyError` for a file that is missing, truncated, of another kind or schema, changed since it
-    was written, or whose weights do not fit its spaces.
+    Raises :class:`PolicyError` for a file that is missing, too large, truncated, of another kind or schema, changed
+    since it was written, or whose weights do not fit its spaces.
     """
     path, header, tensors = read_policy(name_or_file)
     if header["action"].get("kind") == CODED_ACTION:
@@ -239,7 +239,7 @@ def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[st
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
     from safetensors import SafetensorError, safe_open
 
-    check_regular(path, PolicyError)
+    check_regular(path, PolicyError, MOST_BYTES)  # a policy has less than one megabyte
     try:
         with safe_open(path, framework="numpy") as file:
             entry = (file.metadata() or {}).get(ENTRY)

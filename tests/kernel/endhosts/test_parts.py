@@ -12,10 +12,11 @@ import pytest
 from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
 from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
 from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
-from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient
+from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient, _notes, _programs
 from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, memory_mb, plan
 from dstcc_kernel.endhosts.spinning import busy_program
 
+from dstcc.clock import Clock
 from dstcc.outputs import obstacle
 from dstcc.scenario import load_scenario, parse_override, scale_of
 
@@ -173,3 +174,30 @@ def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path, text: str) ->
     (tmp_path / "run.json").write_text(text)
     reason = obstacle(tmp_path, OUTPUT)
     assert reason is not None and "run.json" in reason
+
+
+def test_programs_ended_in_mission_time_with_a_shells_code_and_their_last_words(tmp_path: Path) -> None:
+    mission = planned("run.scale=10", earth=("sleep 1", "sleep 2"))
+    (tmp_path / "craft.log").write_text("1.0 1 out done\n2.0 1 err warned\n")
+    (tmp_path / "earth.log").write_text(
+        "1.0 2 err why\n1.0 3 out other\n2.0 2 out so far\n3.0 3 err why not\n"
+    )
+    said = {
+        "programs": [
+            {"exit_code": 0, "ended_ns": 5_000_000_000},
+            {"exit_code": -9, "ended_ns": 2_500_000_000, "asked": True},
+            {"exit_code": 3, "ended_ns": None},
+        ]
+    }
+    craft, killed, failed = _programs(mission, said, tmp_path)
+    assert (craft["exit_code"], craft["ended_s"], craft["last_words"]) == (0, 50.0, "done")
+    assert (killed["exit_code"], killed["ended_s"], killed["last_words"]) == (128 + 9, 25.0, "why")
+    assert (failed["exit_code"], failed["ended_s"], failed["last_words"]) == (3, None, "why not")
+    assert [one["ended_by_dstcc"] for one in (craft, killed, failed)] == [False, True, False]
+    meta = {"unconfined": [], "programs": [craft, killed, failed | {"ended_s": 7.0}]}
+    left = {"left_out": {"craft": {"neither file nor folder": [f"craft/{n}" for n in range(8)]}}}
+    notes = _notes(meta, left, "", mission, Clock())
+    assert notes == [
+        "`sleep 2` on earth ended with 3 at 7 s: why not",
+        "not kept, neither file nor folder: craft/0, craft/1, craft/2, craft/3, craft/4, and 3 more",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from dstcc.learn.policies import policy as policy_module
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import ENTRY, Policy, TrainedOn, load_policy, save_policy
 from dstcc.metrics import compute, play_by_deadline
+from dstcc.reading import MOST_BYTES
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.learn.made_policies import constant
 
@@ -110,6 +112,23 @@ def test_any_changed_byte_is_refused(file: Path) -> None:
         file.write_bytes(damaged)
         with pytest.raises(PolicyError, match=str(file)):
             load_policy(file)
+
+
+def test_a_file_that_is_no_regular_one_or_too_large_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes((MOST_BYTES - 8).to_bytes(8, "little") + b"{")  # a header as long as all of it
+    os.truncate(path, MOST_BYTES + 1)
+    with pytest.raises(
+        PolicyError, match=r"other.safetensors: has more than 64 MiB, which none of these has"
+    ):
+        load_policy(path)
+    os.truncate(path, MOST_BYTES)
+    with pytest.raises(PolicyError, match="not a whole safetensors file"):
+        load_policy(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(PolicyError, match="no such policy file"):
+        load_policy(path)
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""What an end host leaves in its folder, and what becomes of it on the machine's disk: no guest is needed for that."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from dstcc_kernel.endhosts.keeping import DEEP, LONGEST_PATH, NAMELESS, PLAIN, _copied, copy_sparse
+from dstcc_kernel.folders import below, bytes_below, keep_only_files
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (),
+        ((0, b"begin"),),
+        ((3 * MB, b"end"),),
+        ((0, b"begin"), (2 * MB, b"m" * MB), (5 * MB, b"end")),
+    ],
+)
+@pytest.mark.parametrize("behind", [0, 4 * MB])
+def test_a_copy_has_the_bytes_and_the_holes(
+    pieces: tuple[tuple[int, bytes], ...], behind: int, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    with whole.open("wb") as file:
+        for at, data in pieces:
+            file.seek(at)
+            file.write(data)
+        file.truncate(file.tell() + behind)
+    copy_sparse(whole, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == whole.read_bytes()
+    assert (tmp_path / "copy").stat().st_blocks <= whole.stat().st_blocks
+
+
+def names(folder: Path) -> list[str]:
+    """Of what is in it."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def kept(path: Path, within: str, to: Path, most_mb: int = 1) -> str | None:
+    """What is said of one entry of a folder."""
+    (entry,) = (one for one in os.scandir(path.parent) if one.name == path.name)
+    return _copied(entry, within, to, most_mb)
+
+
+def test_files_and_folders_are_kept_and_all_else_is_named(tmp_path: Path) -> None:
+    home, to = tmp_path / "home", tmp_path / "to"
+    home.mkdir()
+    to.mkdir()
+    (home / "file").write_text("text")
+    (home / "file").chmod(0o6751)
+    os.utime(home / "file", ns=(5, 1_000_000_007))
+    (home / "secret").write_text("x")
+    (home / "secret").chmod(0o000)
+    (home / "folder").mkdir()
+    (home / "link").symlink_to("/etc/passwd")
+    os.mkfifo(home / "pipe")
+    (home / "long").touch()
+    os.truncate(home / "long", MB + 1)
+    (home / "just").touch()
+    os.truncate(home / "just", MB)
+    said = {name: kept(home / name, name, to) for name in names(home)}
+    assert said == {
+        "file": None,
+        "folder": None,
+        "just": None,
+        "link": PLAIN,
+        "long": "longer than --disk (1 MB)",
+        "pipe": PLAIN,
+        "secret": None,
+    }
+    assert names(to) == ["file", "folder", "just", "secret"]
+    status = (to / "file").stat()
+    assert (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (0o751, 1_000_000_007)
+    assert stat.S_IMODE((to / "secret").stat().st_mode) == 0o600
+
+
+def test_a_path_is_as_long_as_its_bytes_are(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/file").touch()
+    assert kept(tmp_path / "home/file", "λ" * (LONGEST_PATH // 2 + 1), tmp_path) == DEEP
+    assert kept(tmp_path / "home/file", "not-\udcff-text", tmp_path) == NAMELESS
+
+
+def test_what_lies_below_is_all_of_it_and_behind_no_link(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    for path in (home / "a/b", home / "c", beside):
+        path.mkdir(parents=True)
+    (beside / "secret").write_bytes(b"x" * MB)
+    (home / "a/b/file").write_bytes(b"x" * 10_000)
+    (home / "c/hole").touch()
+    os.truncate(home / "c/hole", 100 * MB)
+    (home / "out").symlink_to(beside)
+    assert [os.path.relpath(entry.path, home) for entry in below(home)] == [
+        "a",
+        "c",
+        "out",
+        "a/b",
+        "a/b/file",
+        "c/hole",
+    ]
+    assert 10_000 <= bytes_below(home) < MB
+
+
+def test_what_is_neither_file_nor_folder_goes_and_so_do_special_rights(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    os.mkfifo(tmp_path / "in/pipe")
+    (tmp_path / "in/link").symlink_to("/etc")
+    (tmp_path / "group").touch()
+    (tmp_path / "group").chmod(0o2755)
+    (tmp_path / "user").touch()
+    (tmp_path / "user").chmod(0o4755)
+    os.mkfifo(tmp_path / "stays")
+    keep_only_files(tmp_path, but=("stays",))
+    assert names(tmp_path) == ["group", "in", "stays", "user"]
+    assert names(tmp_path / "in") == []
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("group", "user")] == [0o755, 0o755]
