@@ -35,6 +35,12 @@ SENDING = (
     "coding/sending_end.cpp",
     "coding/choosing.cpp",
     "coding/repairing.cpp",
+    "ltp/choice.hpp",
+    "ltp/choice.cpp",
+    "ltp/sending_end.hpp",
+    "ltp/sending_end.cpp",
+    "ltp/checkpoints.cpp",
+    "ltp/encoding.cpp",
     *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "dispatch").iterdir()),
     *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "scheduler").iterdir()),
 )
@@ -44,8 +50,12 @@ RECEIVING = (
     "tcp/receiver.hpp",
     "coding/receiving_end.hpp",
     "coding/receiving_end.cpp",
+    "ltp/receiving_end.hpp",
+    "ltp/receiving_end.cpp",
+    "ltp/reports.cpp",
+    "ltp/decoding.cpp",
 )
-ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "coding", "mptcp")
+ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "coding", "mptcp", "ltp")
 """A room knows those before it."""
 EXCEPTIONS = {("core/stall.hpp", "link/contact.hpp"), ("tcp/sender.hpp", "congestion/control.hpp")}
 
@@ -57,15 +67,16 @@ def includes(file: str) -> list[str]:
 @pytest.mark.parametrize("file", SENDING)
 def test_a_sending_end_knows_of_links_its_transmitter_and_its_plan(file: str) -> None:
     of_links = {name for name in includes(file) if name.startswith("link/")}
-    assert of_links <= {"link/transmitter.hpp", "link/contact.hpp", "link/packets.hpp"}
+    assert of_links <= {"link/transmitter.hpp", "link/line.hpp", "link/contact.hpp", "link/packets.hpp"}
 
 
 @pytest.mark.parametrize("file", SENDING)
 def test_a_sending_end_knows_no_receiver(file: str) -> None:
     text = (SOURCES / file).read_text()
-    assert not {"tcp/receiver.hpp", "mptcp/receiving_end.hpp", "mptcp/simulation.hpp"} & set(includes(file))
+    loops = {"mptcp/simulation.hpp", "coding/coded.hpp", "ltp/ltp.hpp"}
+    assert not {"tcp/receiver.hpp", *RECEIVING, *loops} & set(includes(file))
     assert not re.search(
-        r"\b(ReceivingEnd|SubflowReceiver|OrderingDomain|AckTransmitter|Wire|Direction)\b", text
+        r"\b(\w*ReceivingEnd|SubflowReceiver|OrderingDomain|AckTransmitter|Wire|Way|Direction)\b", text
     )
     assert "EngineConfig" not in text  # it holds the links as they are
 
@@ -75,11 +86,13 @@ def test_a_receiving_end_knows_no_sender(file: str) -> None:
     known = set(includes(file))
     assert {name for name in known if name.startswith("link/")} <= {
         "link/ack_transmitter.hpp",
+        "link/line.hpp",
         "link/packets.hpp",
     }
+    assert not {*SENDING, "mptcp/simulation.hpp", "coding/coded.hpp", "ltp/ltp.hpp"} & known
     assert not {name for name in known if name.startswith(("congestion/", "scheduler/", "dispatch/"))}
     text = (SOURCES / file).read_text()
-    assert not re.search(r"\b(SendingEnd|Subflow|TcpState|Senders|Transmitter|Wire|Direction)\b", text)
+    assert not re.search(r"\b(\w*SendingEnd|Subflow|TcpState|Senders|Transmitter|Wire|Way|Direction)\b", text)
 
 
 def test_a_room_knows_those_before_it() -> None:
@@ -110,12 +123,37 @@ RECEIVER = (
     ("auto f(const Remaining& layers) { return layers.layers_; }", False),
     ("void f(LayerHeaders& h, ReceivingEnd& e) { e.headers_.domain[0] = 1; }", False),
 )
+LTP_SENDER = (
+    ("Time f(const Line<DownSegment>& out) { return out.free_ns() + out.queue_bytes(0); }", True),
+    ("auto f(Line<DownSegment>& out) { return out.way_; }", False),  # what is under way on it
+    ("Time f(Line<DownSegment>& out) { return out.send(0, {}, 40).departs_ns; }", True),
+    ("auto f(Line<DownSegment>& out) { return out.send(0, {}, 40).arrive_ns; }", False),
+    ("LtpReceivingEnd* other;", False),
+    ("MatrixArrival* other;", False),
+    ("auto f(const Settlement& layers) { return layers.layers_; }", False),  # what is there, or under way
+    ("auto f(const Settlement& layers) { return layers.open_; }", False),
+    ("auto f(const QuickHeads& heads) { return heads.tree_; }", False),  # the next arrivals
+)
+LTP_RECEIVER = (
+    ("void f(Line<UpSegment>& out) { out.send(0, {}, 40); }", True),
+    ("auto f(Line<UpSegment>& out) { return out.way_; }", False),
+    ("LtpSendingEnd* other;", False),
+    ("MatrixSending* other;", False),
+    ("auto f(const Settlement& layers) { return layers.layers_; }", False),
+    ("auto f(const MatrixHeaders& headers) { return headers[0].source; }", True),
+    ("void f(LtpReceivingEnd& e) { e.headers_.matrices.clear(); }", False),
+)
 
 
 @pytest.mark.parametrize(
     ("header", "programs"),
-    [("mptcp/sending_end.hpp", SENDER), ("mptcp/receiving_end.hpp", RECEIVER)],
-    ids=["sender", "receiver"],
+    [
+        ("mptcp/sending_end.hpp", SENDER),
+        ("mptcp/receiving_end.hpp", RECEIVER),
+        ("ltp/sending_end.hpp", LTP_SENDER),
+        ("ltp/receiving_end.hpp", LTP_RECEIVER),
+    ],
+    ids=["sender", "receiver", "ltp-sender", "ltp-receiver"],
 )
 def test_the_doors_let_through_what_they_are_for_and_no_more(
     header: str, programs: tuple[tuple[str, bool], ...], tmp_path: Path

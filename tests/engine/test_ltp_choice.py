@@ -43,6 +43,27 @@ def timed(*rows: tuple[float, float, float]) -> Objects:
     )
 
 
+@pytest.mark.parametrize(("green_from", "sent"), [(0, True), (1, False)])
+def test_a_sender_does_not_see_what_became_of_a_green_part(green_from, sent):
+    # Layer 0, two segments of which the second is lost, is captured at 0 s; layer 1 of the same chunk at 9 s, both are
+    # due at 17 s. Green: at 9 s, light after it left, nobody has told the sender that it is not whole: layer 1 goes.
+    # Red, and due at 9 s: its report comes at 10 s, too late for a repair, which the sender knows at 12 s, when layer 1
+    # is captured.
+    due = (17.0, 17.0) if sent else (9.0, 17.0)
+    release = (0.0, 9.0) if sent else (0.0, 12.0)
+    two = Objects(
+        np.zeros(2, dtype=np.int64),
+        np.arange(2, dtype=np.int64),
+        np.full(2, 2 * net.MSS),
+        np.array([net.ns(t) for t in release], dtype=np.int64),
+        np.array([net.ns(t) for t in due], dtype=np.int64),
+    )
+    result = transfer(path(loss=nth_lost(2)), two, green_from_layer=green_from, duration_s=30.0)
+    assert result.objects.complete_ns[0] < 0
+    assert result.objects.given_up[0] == 1
+    assert (result.objects.sent_bytes[1] > 0) == sent
+
+
 def playout(after_s: float, *rows: tuple[float, float]) -> Objects:
     """Blocks of (released at, line time), due so long after their release."""
     return timed(*((release, length, release + after_s) for release, length in rows))

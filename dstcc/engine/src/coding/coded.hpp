@@ -34,6 +34,8 @@ public:
     bool finished() const;
     const EngineConfig& config() const { return config_; }
     ObjectOutcome object(std::size_t object) const { return object_outcome(sending_, receiving_, object); }
+    static constexpr bool coding() { return true; }
+    static constexpr bool has_states() { return false; }
     std::size_t blocks() const { return map_.blocks(); }
     std::uint32_t block_of(std::size_t object) const { return map_.block_of(static_cast<std::uint32_t>(object)); }
     bool recovered(std::size_t object) const { return receiving_.parts()[object].recovered; }

@@ -7,13 +7,6 @@
 
 namespace dstcc {
 
-// What became of a block.
-struct BlockOutcome {
-    std::int64_t source = 0, repair = 0, planned = 0, repair_bytes = 0, arrived = 0;
-    Time decoded_ns = -1;
-    bool whole = false;  // all of its source packets are there, one way or the other
-};
-
 inline ObjectOutcome object_outcome(const CodedSendingEnd& sending, const CodedReceivingEnd& receiving,
                                     std::size_t object) {
     const LayerSending& sent = sending.layers()[object];

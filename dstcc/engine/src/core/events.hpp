@@ -107,6 +107,7 @@ public:
     Time at_idle(std::size_t place) const { return idle_.at(place); }
     void set_idle(std::size_t place, Time at) { idle_.set(place, at); }
     TimerTree& timers() { return idle_; }
+    GroupedTree<4>& quick() { return busy_; }
 
 private:
     std::size_t busy_count_;
@@ -114,16 +115,19 @@ private:
     TimerTree idle_;
 };
 
-// Timers of one part of the simulation: the heads of a tree from `first` on. It sees no other heads, least of all the links'.
-class Timers {
+// Heads of one part of the simulation: those of a tree from `first` on. It sees no others, least of all the links'.
+template <class Tree>
+class OwnHeads {
 public:
-    Timers(TimerTree& tree, std::size_t first) : tree_(&tree), first_(first) {}
+    OwnHeads(Tree& tree, std::size_t first) : tree_(&tree), first_(first) {}
     Time at(std::size_t i) const { return tree_->at(first_ + i); }
     void set(std::size_t i, Time at) { tree_->set(first_ + i, at); }
 
 private:
-    TimerTree* tree_;
+    Tree* tree_;
     std::size_t first_;
 };
+using Timers = OwnHeads<TimerTree>;
+using QuickHeads = OwnHeads<GroupedTree<4>>;  // that move with every packet
 
 }  // namespace dstcc

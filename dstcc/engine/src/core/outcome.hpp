@@ -13,8 +13,15 @@ struct ObjectOutcome {
     std::int64_t sent_bytes = 0, delivered_bytes = 0, retransmissions = 0, offset = 0;
     std::int64_t acknowledged_bytes = 0;  // as far as its sender knows; filled in where the configuration asks
     std::int32_t subflow = -1;
-    std::int32_t domain = -1;  // ordering domain, once known
     bool given_up = false;
+};
+
+// What became of a block of layers that are coded together.
+struct BlockOutcome {
+    std::int64_t source = 0, repair = 0, planned = 0, repair_bytes = 0, arrived = 0;
+    Time decoded_ns = -1;
+    bool whole = false;       // all of its source packets are there, one way or the other
+    std::int64_t state = -1;  // what a table's rule went by
 };
 
 struct SampleColumns {

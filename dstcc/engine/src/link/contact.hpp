@@ -21,23 +21,59 @@ namespace dstcc {
 constexpr Time kForeverNs =
     1'000'000'000 * static_cast<Time>(kNsPerS);  // the longest time of a scenario: such an outage has no end
 
+// One direction of a link as the plan has it. The next start of a transmission of length s at or after t is
+//
+//     fit(t, s) = the least u >= t with [u, finish(u, s)] outside every outage
+class PlannedWay {
+public:
+    using Outages = std::vector<std::pair<Time, Time>>;
+
+    PlannedWay(const LinkConfig& link, bool up)
+        : ns_per_byte_(8.0 * kNsPerS / (up ? link.up_rate_bps : link.rate_bps)),
+          outages_(up ? link.up_outages_ns : link.outages_ns),
+          rate_(RateSteps::planned(link, up)) {}
+
+    double ns_per_byte() const { return ns_per_byte_; }  // at the most rate
+    Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
+    const RateSteps& rate() const { return rate_; }
+    const Outages& outages() const { return outages_; }
+    // The first outage that ends after `at`.
+    Outages::const_iterator outage_after(Time at) const {
+        return std::partition_point(outages_.begin(), outages_.end(),
+                                    [at](const auto& outage) { return outage.second <= at; });
+    }
+    Time fit(Time at, Time service) const {
+        if (outages_.empty() || at >= outages_.back().second) return at;
+        for (auto next = outage_after(at); next != outages_.end() && rate_.finish(at, service) > next->first; ++next)
+            at = std::max(at, next->second);
+        return at;
+    }
+    Time end_after(Time at) const {
+        const auto next = outage_after(at);
+        return next == outages_.end() ? kNever : next->second;
+    }
+
+private:
+    double ns_per_byte_;
+    Outages outages_;
+    RateSteps rate_;
+};
+
 class ContactPlan {
 public:
     ContactPlan(const LinkConfig& link, int header_bytes)
-        : syn_(service(link.rate_bps, header_bytes)),
-          answer_(service(link.up_rate_bps, header_bytes)),
-          down_(link.outages_ns),
-          up_(link.up_outages_ns),
+        : down_(link, false),
+          up_(link, true),
           delay_(link.delay_t_ns, link.delay_ns, link.delay_slope),
-          rate_(RateSteps::planned(link, false)),
-          up_rate_(RateSteps::planned(link, true)) {}
+          syn_(down_.service_ns(static_cast<std::uint32_t>(header_bytes))),
+          answer_(up_.service_ns(static_cast<std::uint32_t>(header_bytes))) {}
 
     // kNever if nothing passes any more.
     Time opening(Time at) const {
         while (at < kForeverNs) {
-            at = clear(down_, at, rate_, syn_);
+            at = down_.fit(at, syn_);
             if (at >= kForeverNs) break;
-            const Time arrives = arrival(at), answered = clear(up_, arrives, up_rate_, answer_);
+            const Time arrives = arrival(at), answered = up_.fit(arrives, answer_);
             if (answered == arrives) return at;
             if (answered >= kForeverNs) break;
             at = std::max(at + 1, departure(answered));
@@ -45,7 +81,7 @@ public:
         return kNever;
     }
     Time reopening(Time at) const {
-        const Time sending = end_after(down_, at), answering = end_after(up_, arrival(at));
+        const Time sending = down_.end_after(at), answering = up_.end_after(arrival(at));
         return std::min(opening(sending), opening(answering < kForeverNs ? departure(answering) : kNever));
     }
     // Can data be sent at `at`, and how long does that stay so (kNever: for good)?
@@ -54,49 +90,33 @@ public:
         Time change_ns = kNever;
     };
     Contact contact(Time at) const {
-        const auto next = after(down_, at);
-        if (next == down_.end()) return {};
+        const auto next = down_.outage_after(at);
+        if (next == down_.outages().end()) return {};
         const bool up = at < next->first;
         return {up, (up ? next->first : next->second) - at};
     }
     // Propagation delay of what leaves at `at`: light time, as any mission planner knows it.
     Time light_ns(Time at) const { return delay_.at(at); }
+    // Of the data, and of what answers it.
+    const PlannedWay& down() const { return down_; }
+    const PlannedWay& up() const { return up_; }
 
 private:
-    using Outages = std::vector<std::pair<Time, Time>>;
-
-    static Time service(double rate_bps, int bytes) {
-        return static_cast<Time>(8.0 * kNsPerS / rate_bps * bytes + 0.5);
-    }
     Time arrival(Time at) const {
-        const Time departs = rate_.finish(at, syn_);
+        const Time departs = down_.rate().finish(at, syn_);
         return departs + delay_.at(departs);
     }
     // When the service begins that ends in time for it.
     Time departure(Time arrives) const {
+        const RateSteps& rate = down_.rate();
         const Time departs = delay_.latest_departure(arrives);
-        if (rate_.steady()) return departs - syn_;
-        return static_cast<Time>(rate_.reach(std::max(rate_.done(departs) - static_cast<double>(syn_), 0.0)));
-    }
-    // The first outage that ends after `at`.
-    static Outages::const_iterator after(const Outages& outages, Time at) {
-        return std::partition_point(outages.begin(), outages.end(),
-                                    [at](const auto& outage) { return outage.second <= at; });
-    }
-    static Time clear(const Outages& outages, Time at, const RateSteps& rate, Time service) {
-        for (auto next = after(outages, at); next != outages.end() && rate.finish(at, service) > next->first; ++next)
-            at = std::max(at, next->second);
-        return at;
-    }
-    static Time end_after(const Outages& outages, Time at) {
-        const auto next = after(outages, at);
-        return next == outages.end() ? kNever : next->second;
+        if (rate.steady()) return departs - syn_;
+        return static_cast<Time>(rate.reach(std::max(rate.done(departs) - static_cast<double>(syn_), 0.0)));
     }
 
-    Time syn_, answer_;
-    Outages down_, up_;
+    PlannedWay down_, up_;
     DelayTable delay_;
-    RateSteps rate_, up_rate_;
+    Time syn_, answer_;
 };
 
 }  // namespace dstcc

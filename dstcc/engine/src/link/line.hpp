@@ -1,45 +1,39 @@
-// A transmitter that knows when its link is dark, and its rate over time: what a contact plan tells a station.
+// A transmitter that knows from the contact plan when its link is dark, and its rate over time, as a station does. An end puts
+// what it sends on its own direction through it; what becomes of that it does not hear.
 //
-// It starts nothing that an outage would cut: the next start of a transmission of length s at or after t is
-//
-//     fit(t, s) = the least u >= t with [u, u + s] outside every outage,
-//
-// and work of length w begun at t is done at finish(t, w), the outages in between passed over. Lengths are those at the
-// plan's rates (link/rate_steps.hpp).
+// It starts nothing that an outage would cut (`PlannedWay::fit`), and work of length w begun at t is done at finish(t, w), the
+// outages in between passed over. Lengths are those at the plan's rates (link/rate_steps.hpp).
 #pragma once
 
-#include <algorithm>
-
-#include "link/direction.hpp"
+#include "link/contact.hpp"
+#include "link/way.hpp"
 
 namespace dstcc {
 
+template <class Segment>
 class Line {
 public:
-    Line() = default;
     // `told_bps` above 0 spaces transmissions at that wire rate, always, instead of the plan's.
-    Line(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes,
-         double told_bps)
-        : direction_(link, up, seed, index, full_bytes),
-          outages_(up ? link.up_outages_ns : link.outages_ns),
-          ns_per_byte_(8.0 * kNsPerS /
-                       (told_bps > 0 ? told_bps
-                        : up         ? link.up_rate_bps
-                                     : link.rate_bps)),
+    Line(Way<Segment>& way, const PlannedWay& plan, std::uint32_t full_bytes, double told_bps)
+        : way_(&way),
+          plan_(&plan),
+          ns_per_byte_(told_bps > 0 ? 8.0 * kNsPerS / told_bps : plan.ns_per_byte()),
           full_bytes_(full_bytes),
           full_gap_(gap_of(full_bytes)),
-          plan_(RateSteps::planned(link, up)),
-          pace_(told_bps > 0 ? RateSteps() : plan_) {}
+          pace_(told_bps > 0 ? RateSteps() : plan.rate()) {}
 
-    // `departs_ns`: the end of service, which is when the timers of RFC 5326 start; where the queue was full, now.
+    // `departs_ns`: the end of service, which is when the timers of RFC 5326 start; where the queue was full, now, and the wait
+    // is below 0.
     struct Sent {
-        Time arrives_ns, departs_ns, waited_ns;
+        Time departs_ns, waited_ns;
     };
-    Sent transmit(Time now, std::uint32_t bytes) {
-        const auto passage = direction_.transmit(now, bytes);
+    // `beside`: ranges that the segment names.
+    Sent send(Time now, const Segment& segment, std::uint32_t bytes, const Range* beside = nullptr,
+              std::size_t ranges = 0) {
+        const Direction::Passage passage = way_->direction_.transmit(now, bytes);
         free_ns_ = pace_.finish(now, bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
-        while (outage_ < outages_.size() && outages_[outage_].second <= now) ++outage_;
-        return {passage.arrive_ns, passage.wait_ns < 0 ? now : direction_.busy_ns(), passage.wait_ns};
+        if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, beside, ranges);
+        return {passage.wait_ns < 0 ? now : way_->direction_.busy_ns(), passage.wait_ns};
     }
 
     Time free_ns() const { return free_ns_; }
@@ -47,48 +41,59 @@ public:
     // The share of the most rate that transmissions keep to at a time.
     double share_at(Time at) const { return pace_.share_at(at); }
     double rate_bps(Time at) const { return 8.0 * kNsPerS / ns_per_byte_ * share_at(at); }
-    // How long a full packet takes that leaves at `at`, by the plan.
-    Time full_service_ns(Time at) const { return plan_.finish(at, direction_.slot_ns()) - at; }
-    Direction& direction() { return direction_; }
-    const Direction& direction() const { return direction_; }
-
-    Time fit(Time at, Time service) const {
-        if (outage_ == outages_.size()) return at;
-        for (std::size_t i = first_after(at); i < outages_.size() && plan_.finish(at, service) > outages_[i].first; ++i)
-            at = outages_[i].second;
-        return at;
-    }
-    Time fit_bytes(Time at, std::uint32_t bytes) const {
-        if (outage_ == outages_.size()) return at;
-        return fit(at, direction_.service_ns(bytes));
-    }
+    std::int64_t queue_bytes(Time now) const {
+        return way_->direction_.queue_bytes(now);
+    }  // its own queue, in front of the line
+    // When so many bytes may start, from `at` on.
+    Time fit(Time at, std::uint32_t bytes) const { return plan_->fit(at, plan_->service_ns(bytes)); }
     Time finish(Time at, Time work) const {
-        for (std::size_t i = first_after(at); i < outages_.size(); ++i) {
-            const Time dark = std::max(outages_[i].first, at);
+        for (auto next = plan_->outage_after(at); next != plan_->outages().end(); ++next) {
+            const Time dark = std::max(next->first, at);
             const Time lit = pace_.steady() ? dark - at : static_cast<Time>(pace_.work(at, dark));
             if (work <= lit) break;
             work -= lit;
-            at = outages_[i].second;
+            at = next->second;
         }
         return pace_.finish(at, work);
     }
 
 private:
     Time gap_of(std::uint32_t bytes) const { return std::max<Time>(static_cast<Time>(ns_per_byte_ * bytes + 0.5), 1); }
-    // The first outage that ends after `at`, which is no earlier than the last transmission.
-    std::size_t first_after(Time at) const {
-        const auto from = outages_.begin() + static_cast<std::ptrdiff_t>(outage_);
-        const auto found =
-            std::partition_point(from, outages_.end(), [at](const auto& outage) { return outage.second <= at; });
-        return static_cast<std::size_t>(found - outages_.begin());
+
+    Way<Segment>* way_;
+    const PlannedWay* plan_;
+    double ns_per_byte_;
+    std::uint32_t full_bytes_;
+    Time full_gap_, free_ns_ = 0;
+    RateSteps pace_;
+};
+
+// The lines of an end, by link, and when each is to be served next.
+template <class Segment>
+class Lines {
+public:
+    explicit Lines(QuickHeads heads) : heads_(heads) {}
+    void add(const Line<Segment>& line) { lines_.push_back(line); }
+    std::size_t size() const { return lines_.size(); }
+    Line<Segment>& operator[](std::size_t l) { return lines_[l]; }
+    const Line<Segment>& operator[](std::size_t l) const { return lines_[l]; }
+
+    // Something waits: it is served when the line is free.
+    void wake(Time now, std::size_t l) {
+        const Time at = std::max(now, lines_[l].free_ns());
+        if (at < heads_.at(l)) heads_.set(l, at);
     }
-    Direction direction_;
-    std::vector<std::pair<Time, Time>> outages_;
-    std::size_t outage_ = 0;
-    double ns_per_byte_ = 0;
-    std::uint32_t full_bytes_ = 0;
-    Time full_gap_ = 0, free_ns_ = 0;
-    RateSteps plan_, pace_;
+    void serve(std::size_t l, Time at) { heads_.set(l, at); }
+    // May something of that size start now? If an outage is in the way, the line is served again when it is over.
+    bool lit(Time now, std::size_t l, std::uint32_t bytes) {
+        const Time at = lines_[l].fit(now, bytes);
+        if (at > now) heads_.set(l, at);
+        return at <= now;
+    }
+
+private:
+    std::vector<Line<Segment>> lines_;
+    QuickHeads heads_;
 };
 
 }  // namespace dstcc

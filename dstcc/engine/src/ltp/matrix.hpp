@@ -9,37 +9,29 @@
 //   feedback  where the rule of the rate listens (ltp/rate_rule.hpp): one segment from the receiver as a matrix is over
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "core/base.hpp"
 
 namespace dstcc {
 
-struct Matrix {
-    std::uint32_t layer = 0;
-    Time opened_ns = 0, last_deadline_ns = 0;
-
-    // sender
-    std::int64_t source = 0, planned = 0, repair = 0;  // segments; repair: those sent
-    std::int64_t state = -1;                           // what a table's rule went by
-    std::uint32_t symbol_bytes = 0;                    // payload of a repair segment
-    bool due = false;                                  // its time is up, but a block of it is under way
-    Time departs_ns = 0;                               // of the last segment so far
-    std::vector<std::uint32_t> sessions;               // of its blocks, until it is over
-
-    // receiver
-    std::int64_t members = 0, arrived = 0;  // source segments, and all
-    Time decoded_ns = -1;
-    bool over = false;
-
-    bool whole() const { return members == source || decoded_ns >= 0; }
+// What the headers of a matrix's segments say, and what it holds: kept once a matrix, so that segments stay small. The sending
+// end writes it; the receiving end reads whose matrix it is when a segment has arrived, the rest when it is decoded or over.
+struct MatrixHeader {
+    struct Part {
+        std::uint32_t block;
+        std::int64_t segments;  // of it, from the first on
+    };
+    std::int64_t source = 0, repair = 0;  // segments sent
+    std::vector<Part> parts;              // until it is over
 };
 
-// A session's part in its matrix.
-struct Membership {
-    std::int64_t matrix = -1;
-    std::int64_t members = 0;  // its segments that are in it, from the first on
-    std::uint32_t held = 0;    // a checkpoint whose answer waits for the matrix
+struct MatrixHeaders {
+    std::vector<std::int64_t> of_block;  // -1: in none
+    std::deque<MatrixHeader> matrices;   // of all links, in the order of opening
+    MatrixHeader& operator[](std::int64_t number) { return matrices[static_cast<std::size_t>(number)]; }
+    const MatrixHeader& operator[](std::int64_t number) const { return matrices[static_cast<std::size_t>(number)]; }
 };
 
 }  // namespace dstcc

@@ -27,7 +27,7 @@ public:
     explicit RateRule(const CodingConfig& coding) : coding_(&coding) {}
     // Is this layer coded at all?
     bool codes(std::size_t layer) const { return coding_->law != RateLaw::kShares || share(layer) > 0; }
-    bool listens() const { return coding_->law != RateLaw::kShares; }
+    static bool listens(const CodingConfig& coding) { return coding.law != RateLaw::kShares; }
     // Feedback of a matrix: of so many segments so many came, and the source segments are all there or brought back, or not.
     void heard(std::int64_t sent, std::int64_t received, bool whole);
     // Of a matrix of that layer, for which its link has so many bytes (`auto`).

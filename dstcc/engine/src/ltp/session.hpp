@@ -1,109 +1,109 @@
-// One LTP session (RFC 5326): a block on its way over one link, as its sender and its receiver see it.
-//
-//   sender    kSending -> kClosed, when every segment of the red part is claimed, or the green part is out
-//             kSending -> kCancelling -> kClosed, when a checkpoint stays unanswered or the deadline has passed
-//   receiver  answers checkpoints with reports, holds each until it is acknowledged; refuses the session when one is not
-//
-// Both ends stand in one record; what one end knows of the other comes to it in segments only.
+// What either end of ltp keeps of the sessions that it has open: a record each, found by the block, and timers.
 #pragma once
 
-#include <cmath>
 #include <memory>
+#include <queue>
 #include <vector>
 
-#include "tcp/segment_set.hpp"
+#include "core/events.hpp"
+#include "link/contact.hpp"
+#include "ltp/blocks.hpp"
 
 namespace dstcc {
 
-// A checkpoint that no report has answered yet.
-struct Checkpoint {
-    std::uint32_t serial, tries;
-    std::int64_t segment;     // the one that carries it
-    std::int64_t begin, end;  // the segments it asks about
-    std::int64_t covers;      // transmissions whose fate the answer tells
-    std::int64_t reported;    // segments that reports have answered for
-    Time departed_ns, expires_ns;
-};
-
-// A report that is not acknowledged yet.
-struct Report {
-    std::uint32_t serial, checkpoint, tries;
-    bool queued;
-    bool waited;  // for a matrix (ltp/matrix.hpp)
-    std::int64_t begin, end;
-    std::vector<Range> claims;
-    Time expires_ns;
-};
-
-struct Session {
-    enum class Phase : std::uint8_t { kFree, kSending, kCancelling, kClosed };
-
-    std::uint32_t object = 0, generation = 0, link = 0;
-    bool red = true;
-    Phase phase = Phase::kFree;
-    bool abandoned = false;    // the sender gave it up, or has no more to send of its green part
-    std::uint32_t named = 0;   // entries of queues and segments in flight that name this record
-    std::uint32_t flying = 0;  // of those, data segments
-    std::int64_t segments = 0;
-
-    // sender
-    SegmentSet claimed, answers;  // segments claimed; serials of the reports seen
-    std::vector<Checkpoint> checkpoints;
-    std::uint32_t next_checkpoint = 1, cancels = 0;
-    std::int64_t in_the_dark = 0;  // transmissions whose fate is unknown
-    Time cancel_expires_ns = kNever;
-
-    // receiver
-    SegmentSet received, asked;  // segments; serials of the checkpoints seen
-    std::vector<Report> reports;
-    std::uint32_t next_report = 0, refusals = 0;
-    bool refusing = false, deaf = false;  // deaf: cancelled, takes no more
-    Time refusal_expires_ns = kNever;
-    double held_byte_s = 0;  // Σ bytes × arrival, from the first arrival on
-};
-
-// Segments of what a link still has to send again: the gaps of one report, or one unanswered checkpoint.
-struct Repair {
-    std::uint32_t session;
-    std::uint32_t checkpoint;  // of an unanswered one its serial; else 0, and the last segment becomes a new one
-    std::int64_t begin, end;   // the report's scope
-    std::vector<Range> gaps;
-    std::size_t gap = 0;
-    std::int64_t sent = 0;
-};
-
-// Sessions by slot: as many as were ever open at once. A slot's generation tells its tenants apart.
+// As many records as were ever open at once.
+template <class Record>
 class Sessions {
 public:
-    Session& operator[](std::uint32_t slot) { return *slots_[slot]; }
-    std::uint32_t open() {
+    explicit Sessions(std::size_t blocks) : slot_of_(blocks, kNone) {}
+    Record* find(std::uint32_t block) {
+        const std::uint32_t slot = slot_of_[block];
+        return slot == kNone ? nullptr : records_[slot].get();
+    }
+    Record& open(std::uint32_t block) {
         if (free_.empty()) {
-            slots_.push_back(std::make_unique<Session>());
-            free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+            records_.push_back(std::make_unique<Record>());
+            free_.push_back(static_cast<std::uint32_t>(records_.size() - 1));
         }
-        const std::uint32_t slot = free_.back();
+        slot_of_[block] = free_.back();
         free_.pop_back();
-        slots_[slot]->phase = Session::Phase::kSending;
-        return slot;
+        return *records_[slot_of_[block]];
     }
-    void close(std::uint32_t slot) {
-        const std::uint32_t generation = slots_[slot]->generation + 1;
-        *slots_[slot] = Session();
-        slots_[slot]->generation = generation;
-        free_.push_back(slot);
+    void close(std::uint32_t block) {
+        *records_[slot_of_[block]] = Record();
+        free_.push_back(slot_of_[block]);
+        slot_of_[block] = kNone;
     }
-    std::int64_t peak_bytes() const { return static_cast<std::int64_t>(slots_.size() * sizeof(Session)); }
+    std::int64_t peak_bytes() const { return static_cast<std::int64_t>(records_.size() * sizeof(Record)); }
 
 private:
-    std::vector<std::unique_ptr<Session>> slots_;
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+    std::vector<std::uint32_t> slot_of_;  // by block
+    std::vector<std::unique_ptr<Record>> records_;
     std::vector<std::uint32_t> free_;
 };
 
-// Bytes of a number as a self-delimiting numeric value (RFC 6256): seven bits each.
-inline std::uint32_t sdnv_bytes(std::int64_t value) {
-    std::uint32_t bytes = 1;
-    while ((value >>= 7) > 0) ++bytes;
-    return bytes;
-}
+// One end's timers, by link. One that was answered, or set anew, stays until it fires and finds nothing to do.
+template <class Clock>
+class LinkTimers {
+public:
+    struct Timer {
+        Time at;
+        std::uint64_t order;            // of setting, so that equal times have one
+        std::uint32_t subject, serial;  // a block, or a matrix; a checkpoint or a report
+        Clock clock;
+        bool operator<(const Timer& other) const {  // the earliest is the greatest of a priority queue
+            return at != other.at ? at > other.at : order > other.order;
+        }
+    };
+    explicit LinkTimers(Timers heads) : heads_(heads) {}
+    void add() { queues_.emplace_back(); }
+    void set(std::size_t l, Clock clock, std::uint32_t subject, std::uint32_t serial, Time at) {
+        queues_[l].push({at, set_++, subject, serial, clock});
+        if (at < heads_.at(l)) heads_.set(l, at);
+    }
+    // Call expired(timer) for those that are due.
+    template <class Expired>
+    void fire(Time now, std::size_t l, Expired&& expired) {
+        auto& queue = queues_[l];
+        while (!queue.empty() && queue.top().at <= now) {
+            const Timer timer = queue.top();
+            queue.pop();
+            expired(timer);
+        }
+        heads_.set(l, queue.empty() ? kNever : queue.top().at);
+    }
+
+private:
+    std::vector<std::priority_queue<Timer>> queues_;
+    Timers heads_;
+    std::uint64_t set_ = 0;
+};
+
+// When answers are due, as either end of a link tells from the contact plan: the suspended timers of RFC 5326, sections 6.5, 6.6.
+class AnswerClock {
+public:
+    AnswerClock(const ContactPlan& plan, std::uint32_t full_bytes) : plan_(&plan), full_bytes_(full_bytes) {}
+    // The answer may wait for a full segment on the line and be one itself; as much again for what nobody foresaw.
+    Time margin(Time departed, Time answered) const {
+        return 2 * (full_service(plan_->down(), departed) + full_service(plan_->up(), answered));
+    }
+    // The other end may have to wait for its line, `far`, to be lit again. Light takes as long both ways.
+    Time due(const PlannedWay& far, Time departed) const {
+        const Time answered = far.fit(departed + plan_->light_ns(departed), far.service_ns(full_bytes_));
+        return answered + plan_->light_ns(answered) + margin(departed, answered);
+    }
+    Time due_down(Time departed) const { return due(plan_->down(), departed); }
+    Time due_up(Time departed) const { return due(plan_->up(), departed); }
+    Time light_ns(Time at) const { return plan_->light_ns(at); }
+
+private:
+    Time full_service(const PlannedWay& way, Time at) const {
+        return way.rate().finish(at, std::max<Time>(1, way.service_ns(full_bytes_))) - at;
+    }
+
+    const ContactPlan* plan_;
+    std::uint32_t full_bytes_;
+};
 
 }  // namespace dstcc

@@ -120,30 +120,12 @@ struct CodingColumns {
     }
 };
 
-py::object coding_columns(const Ltp& ltp) {
-    if (!ltp.coding()) return py::none();
+template <class Engine>
+py::object coding_columns(const Engine& engine) {
+    if (!engine.coding()) return py::none();
     CodingColumns out;
-    for (const Matrix& matrix : ltp.matrices()) {
-        out.source.push_back(matrix.source);
-        out.repair.push_back(matrix.repair);
-        out.planned.push_back(matrix.planned);
-        out.repair_bytes.push_back(matrix.repair * matrix.symbol_bytes);
-        out.arrived.push_back(matrix.arrived);
-        out.decoded_ns.push_back(matrix.decoded_ns);
-        out.whole.push_back(matrix.source > 0 && matrix.whole());
-        out.state.push_back(matrix.state);
-    }
-    for (std::size_t object = 0; object < ltp.config().objects.size(); ++object) {
-        out.block.push_back(ltp.matrix_of_object(object));
-        out.recovered.push_back(ltp.recovered(object));
-    }
-    return out.document();
-}
-
-py::object coding_columns(const Coded& coded) {
-    CodingColumns out;
-    for (std::size_t b = 0; b < coded.blocks(); ++b) {
-        const BlockOutcome block = coded.block(b);
+    for (std::size_t b = 0; b < engine.blocks(); ++b) {
+        const BlockOutcome block = engine.block(b);
         out.source.push_back(block.source);
         out.repair.push_back(block.repair);
         out.planned.push_back(block.planned);
@@ -151,10 +133,11 @@ py::object coding_columns(const Coded& coded) {
         out.arrived.push_back(block.arrived);
         out.decoded_ns.push_back(block.decoded_ns);
         out.whole.push_back(block.whole);
+        if (engine.has_states()) out.state.push_back(block.state);
     }
-    for (std::size_t object = 0; object < coded.config().objects.size(); ++object) {
-        out.block.push_back(coded.block_of(object));
-        out.recovered.push_back(coded.recovered(object));
+    for (std::size_t object = 0; object < engine.config().objects.size(); ++object) {
+        out.block.push_back(engine.block_of(object));
+        out.recovered.push_back(engine.recovered(object));
     }
     return out.document();
 }

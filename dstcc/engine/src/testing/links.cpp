@@ -4,6 +4,7 @@
 #include "link/bursts.hpp"
 #include "link/contact.hpp"
 #include "link/line.hpp"
+#include "ltp/segments.hpp"
 #include "python/convert.hpp"
 #include "testing/bind.hpp"
 
@@ -40,6 +41,20 @@ std::pair<bool, Time> contact(const py::object& link, Time at) {
     return {now.up, now.change_ns == kNever ? -1 : now.change_ns};
 }
 
+// A line with all that it stands on.
+struct LineBench {
+    LineBench(const LinkConfig& link, bool up, double told_bps, std::uint32_t full_bytes)
+        : way(link, up, 1, 0, full_bytes, QuickHeads(heads.quick(), 0), settlement),
+          plan(link, up),
+          line(way, plan, full_bytes, told_bps) {}
+
+    EventHeads heads{1, 1};
+    Settlement settlement{1};
+    Way<DownSegment> way;
+    PlannedWay plan;
+    Line<DownSegment> line;
+};
+
 }  // namespace
 
 void bind_links(py::module_& m) {
@@ -65,18 +80,23 @@ void bind_links(py::module_& m) {
                 return next == kNever ? -1 : next;
             },
             py::arg("at_ns"));
-    py::class_<Line>(m, "Line")
+    py::class_<LineBench>(m, "Line")
         .def(py::init([](const py::object& link, bool up, double told_bps, std::uint32_t full_bytes) {
-                 return Line(read_link(link), up, 1, 0, full_bytes, told_bps);
+                 return std::make_unique<LineBench>(read_link(link), up, told_bps, full_bytes);
              }),
              py::arg("link"), py::arg("up") = false, py::arg("told_bps") = 0.0, py::arg("full_bytes") = 1500)
         .def(
-            "transmit", [](Line& line, Time at, std::uint32_t bytes) { line.transmit(at, bytes); }, py::arg("at_ns"),
-            py::arg("bytes"))
-        .def("free_ns", &Line::free_ns)
-        .def("rate_bps", &Line::rate_bps, py::arg("at_ns"))
-        .def("fit_bytes", &Line::fit_bytes, py::arg("at_ns"), py::arg("bytes"))
-        .def("finish", &Line::finish, py::arg("at_ns"), py::arg("work_ns"));
+            "transmit", [](LineBench& on, Time at, std::uint32_t bytes) { on.line.send(at, {}, bytes); },
+            py::arg("at_ns"), py::arg("bytes"))
+        .def("free_ns", [](const LineBench& on) { return on.line.free_ns(); })
+        .def(
+            "rate_bps", [](const LineBench& on, Time at) { return on.line.rate_bps(at); }, py::arg("at_ns"))
+        .def(
+            "fit_bytes", [](const LineBench& on, Time at, std::uint32_t bytes) { return on.line.fit(at, bytes); },
+            py::arg("at_ns"), py::arg("bytes"))
+        .def(
+            "finish", [](const LineBench& on, Time at, Time work) { return on.line.finish(at, work); },
+            py::arg("at_ns"), py::arg("work_ns"));
 }
 
 }  // namespace dstcc

@@ -1,0 +1,68 @@
+// Which layers are settled: delivered, or given up. Either end says what it has done with a layer and cannot look; the links say
+// what is under way of it. A layer that its sender has no more to send of is given up when nothing of it is under way any more.
+#pragma once
+
+#include <vector>
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+class Settlement {
+public:
+    explicit Settlement(std::size_t layers) : layers_(layers), open_(layers) {}
+
+    // The receiving end has all of it.
+    void complete(std::uint32_t layer) {
+        Layer& of = layers_[layer];
+        DSTCC_CHECK(!of.complete, "a layer is completed once");
+        of.complete = true;
+        if (!of.given_up) take_off();
+        of.given_up = false;
+    }
+    // The sending end sends no more of it: it gave it up, or sent all of what is never repeated.
+    void send_no_more(std::uint32_t layer) {
+        layers_[layer].sent = true;
+        give_up_if_lost(layer);
+    }
+    // The sending end needs to hear no more of it.
+    void close(std::uint32_t layer) {
+        layers_[layer].closed = true;
+        forget_if_over(layer);
+    }
+
+private:
+    friend class Ltp;
+    template <class Segment>
+    friend class Way;
+
+    struct Layer {
+        std::uint32_t under_way = 0;  // segments
+        bool sent = false, closed = false, complete = false, given_up = false;
+    };
+    void leave(std::uint32_t layer) { ++layers_[layer].under_way; }
+    void arrive(std::uint32_t layer) {
+        --layers_[layer].under_way;
+        give_up_if_lost(layer);
+        forget_if_over(layer);
+    }
+    void give_up_if_lost(std::uint32_t layer) {
+        Layer& of = layers_[layer];
+        if (!of.sent || of.under_way > 0 || of.complete || of.given_up) return;
+        of.given_up = true;
+        take_off();
+    }
+    void forget_if_over(std::uint32_t layer) {
+        if (layers_[layer].closed && layers_[layer].under_way == 0) over_.push_back(layer);
+    }
+    void take_off() {
+        DSTCC_CHECK(open_ > 0, "a layer is settled once");
+        --open_;
+    }
+
+    std::vector<Layer> layers_;
+    std::size_t open_;
+    std::vector<std::uint32_t> over_;  // of which nothing is to come any more, since the event loop last looked
+};
+
+}  // namespace dstcc

@@ -1,0 +1,260 @@
+#include "ltp/sending_end.hpp"
+
+namespace dstcc {
+
+LtpSendingEnd::LtpSendingEnd(const TransportConfig& transport, const CodingConfig& coding, const LtpBlocks& blocks,
+                             MatrixHeaders& headers, QuickHeads lines, Timers timers, Settlement& settlement)
+    : coding_(coding),
+      blocks_(blocks),
+      headers_(headers),
+      settlement_(settlement),
+      lines_(lines),
+      timers_(timers),
+      layers_(blocks.size()),
+      acknowledged_(blocks.size(), 0),
+      choice_(transport, blocks, layers_, lines_, settlement),
+      sessions_(blocks.size()) {}
+
+void LtpSendingEnd::add(const Line<DownSegment>& line, const AnswerClock& clock, std::int16_t subflow) {
+    lines_.add(line);
+    timers_.add();
+    choice_.add(clock);
+    Link link{clock, subflow, {}, {}, -1, 0, {}, {}, {}, {}};
+    if (coding_.block_ns > 0) link.rule.emplace(coding_);
+    links_.push_back(std::move(link));
+}
+
+Time LtpSendingEnd::handle_release(Time now) {
+    now_ = now;
+    const auto& release = blocks_.objects().release_ns;
+    for (; released_ < release.size() && release[released_] <= now_; ++released_)
+        choice_.wait(static_cast<std::uint32_t>(released_));
+    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+    return released_ < release.size() ? release[released_] : kNever;
+}
+
+// What has been put off may have become urgent, or hopeless.
+void LtpSendingEnd::handle_slot(Time now) {
+    now_ = now;
+    choice_.handle_slot(now_);
+    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+}
+
+// ------------------------------------------------------------------------------------------------------- going out
+
+void LtpSendingEnd::handle_line(Time now, std::size_t l) {
+    now_ = now;
+    lines_.serve(l, kNever);
+    if (lines_[l].free_ns() > now_) return lines_.serve(l, lines_[l].free_ns());
+    if (!links_[l].control.empty() ? serve_control(l) : serve_repair(l) || serve_parity(l) || serve_block(l))
+        lines_.serve(l, lines_[l].free_ns());
+}
+
+bool LtpSendingEnd::serve_control(std::size_t l) {
+    Link& link = links_[l];
+    if (!lines_.lit(now_, l, blocks_.control_bytes())) return false;
+    const Control entry = link.control.front();
+    link.control.pop_front();
+    const auto sent = lines_[l].send(now_, {0, entry.serial, entry.block, entry.kind, 0}, blocks_.control_bytes());
+    ++control_packets_;
+    Session* session = sessions_.find(entry.block);
+    if (entry.kind != DownSegment::kCancel || session == nullptr || !session->cancelling) return true;
+    ++session->cancels;
+    session->cancel_expires_ns = link.clock.due_up(sent.departs_ns);
+    timers_.set(l, Clock::kCancel, entry.block, 0, session->cancel_expires_ns);
+    return true;
+}
+
+// False if there is nothing to repair; also while an outage is in the way.
+bool LtpSendingEnd::serve_repair(std::size_t l) {
+    Link& link = links_[l];
+    while (!link.repairs.empty()) {
+        Repair& repair = link.repairs.front();
+        Session* session = sending(repair.block);
+        Checkpoint* unanswered = nullptr;
+        if (session != nullptr && repair.checkpoint != 0) unanswered = find_checkpoint(*session, repair.checkpoint);
+        if (session == nullptr || (repair.checkpoint != 0 && unanswered == nullptr)) {
+            finish_repair(l);
+            continue;
+        }
+        if (choice_.hopeless(repair.block) || choice_.past_light(now_, repair.block, l)) {
+            cancel(repair.block);
+            continue;
+        }
+        Range& gap = repair.gaps[repair.gap];
+        const std::int64_t segment = gap.begin;
+        const std::uint32_t wire = blocks_.segment_bytes(repair.block, segment) + blocks_.control_bytes();
+        if (!lines_.lit(now_, l, wire)) return false;
+        const bool last = repair.gap + 1 == repair.gaps.size() && gap.begin + 1 == gap.end;
+        if (++gap.begin == gap.end) ++repair.gap;
+        ++repair.sent;
+        choice_.backlog_bytes(l) -= wire;
+        if (unanswered != nullptr) {
+            ++unanswered->covers;
+            repeat_checkpoint(l, repair.block, *unanswered);
+        } else if (last) {
+            open_checkpoint(l, repair.block, segment, repair.scope, repair.sent, true);
+        } else {
+            send_segment(l, repair.block, segment, nullptr, true);
+        }
+        if (last) finish_repair(l);
+        return true;
+    }
+    return false;
+}
+
+void LtpSendingEnd::finish_repair(std::size_t l) {
+    Link& link = links_[l];
+    const Repair& repair = link.repairs.front();
+    for (std::size_t i = repair.gap; i < repair.gaps.size(); ++i)
+        choice_.backlog_bytes(l) -= blocks_.wire_bytes(repair.block, repair.gaps[i]);
+    link.repairs.pop_front();
+}
+
+bool LtpSendingEnd::serve_block(std::size_t l) {
+    Link& link = links_[l];
+    for (;;) {
+        if (link.current < 0 && !begin_block(l)) return false;
+        const auto block = static_cast<std::uint32_t>(link.current);
+        if (sending(block) != nullptr && choice_.past_light(now_, block, l)) cancel(block);
+        const Session* const session = sending(block);
+        if (session == nullptr) {
+            end_block(l);
+            continue;
+        }
+        const std::int64_t segment = link.next_segment, segments = session->segments;
+        const std::uint32_t wire = blocks_.segment_bytes(block, segment) + blocks_.control_bytes();
+        if (!lines_.lit(now_, l, wire)) return false;
+        ++link.next_segment;
+        choice_.backlog_bytes(l) -= wire;
+        const bool last = link.next_segment == segments;
+        if (last && blocks_.red(block)) {
+            open_checkpoint(l, block, segment, {0, segments}, segments, false);
+        } else {
+            const Time departs_ns = send_segment(l, block, segment, nullptr, false);
+            if (last && matrix_of(block) == nullptr)  // else its matrix ends it
+                timers_.set(l, Clock::kGreenEnd, block, 0, departs_ns + link.clock.light_ns(departs_ns));
+        }
+        if (last) end_block(l);
+        return true;
+    }
+}
+
+// Open a session for the next block of this link, if there is one and the line is lit.
+bool LtpSendingEnd::begin_block(std::size_t l) {
+    Link& link = links_[l];
+    if (!choice_.bound(l) && (!choice_.any_wait() || !lines_.lit(now_, l, blocks_.full_bytes()))) return false;
+    if (!choice_.feed(now_, l)) return false;
+    const std::uint32_t block = choice_.next(l);
+    if (!lines_.lit(now_, l, blocks_.segment_bytes(block, 0) + blocks_.control_bytes())) return false;
+    choice_.take(l);
+    Session& session = sessions_.open(block);
+    session.link = l;
+    session.segments = blocks_.segments(block);
+    if (coding_.block_ns > 0) join_matrix(l, block);
+    link.current = block;
+    link.next_segment = 0;
+    layers_[block].first_sent_ns = now_;
+    layers_[block].subflow = link.subflow;
+    if (first_send_ns_ < 0) first_send_ns_ = now_;
+    return true;
+}
+
+void LtpSendingEnd::end_block(std::size_t l) {
+    Link& link = links_[l];
+    const auto block = static_cast<std::uint32_t>(link.current);
+    choice_.backlog_bytes(l) -= blocks_.wire_bytes(block, {link.next_segment, blocks_.segments(block)});
+    link.current = -1;
+    if (const MatrixSending* matrix = matrix_of(block); matrix != nullptr && matrix->due)
+        close_matrix(l, matrix->layer);
+}
+
+// When it departs.
+Time LtpSendingEnd::send_segment(std::size_t l, std::uint32_t block, std::int64_t segment, const Checkpoint* checkpoint,
+                                 bool repeat) {
+    Counts& counts = links_[l].counts;
+    LayerSending& layer = layers_[block];
+    const std::uint32_t bytes = blocks_.segment_bytes(block, segment);
+    ++data_packets_;
+    ++counts.sent;
+    ++counts.in_flight;
+    ++sessions_.find(block)->in_the_dark;
+    layer.sent_bytes += bytes;
+    if (repeat) {
+        repeated_payload_ += bytes;
+        ++counts.retransmitted;
+        ++layer.retransmissions;
+    } else {
+        new_payload_ += bytes;
+        layer.offset += bytes;
+    }
+    MatrixSending* const matrix = repeat ? nullptr : matrix_of(block);
+    if (matrix != nullptr) {
+        MatrixHeader& header = headers_[headers_.of_block[block]];
+        ++header.source;
+        ++header.parts.back().segments;
+        matrix->symbol_bytes = std::max(matrix->symbol_bytes, bytes);
+    }
+    const auto sent =
+        lines_[l].send(now_,
+                       {0, segment, block, matrix == nullptr ? DownSegment::kData : DownSegment::kMember,
+                        checkpoint == nullptr ? 0 : checkpoint->serial},
+                       bytes + blocks_.control_bytes(), checkpoint == nullptr ? nullptr : &checkpoint->scope,
+                       checkpoint == nullptr ? 0 : 1);
+    if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
+    return sent.departs_ns;
+}
+
+void LtpSendingEnd::control(std::size_t l, DownSegment::Kind kind, std::uint32_t block, std::uint32_t serial) {
+    links_[l].control.push_back({kind, block, serial});
+    lines_.wake(now_, l);
+}
+
+// ----------------------------------------------------------------------------------------------------------- the end
+
+// The session of a block that is neither through nor cancelled.
+LtpSendingEnd::Session* LtpSendingEnd::sending(std::uint32_t block) {
+    Session* const session = sessions_.find(block);
+    return session == nullptr || session->cancelling ? nullptr : session;
+}
+
+// The layer is late, of no use, or out of reach: tell the receiver to forget it. Of a green part it knows nothing.
+void LtpSendingEnd::cancel(std::uint32_t block) {
+    const std::size_t l = sessions_.find(block)->link;
+    const bool red = blocks_.red(block);
+    layers_[block].given_up = true;
+    abandon(block, red);
+    if (red) control(l, DownSegment::kCancel, block, 0);
+}
+
+void LtpSendingEnd::abandon(std::uint32_t block, bool cancelling) {
+    Session& session = *sessions_.find(block);
+    session.checkpoints.clear();
+    session.cancelling = cancelling;
+    forget_outstanding(session);
+    settlement_.send_no_more(block);
+    if (!cancelling) close(block);
+}
+
+// The receiving end keeps what it has of a block as long as a matrix may bring more of it.
+void LtpSendingEnd::close(std::uint32_t block) {
+    sessions_.close(block);
+    const MatrixSending* const matrix = matrix_of(block);
+    if (matrix == nullptr || matrix->over) settlement_.close(block);
+}
+
+// ------------------------------------------------------------------------------------------------------- bookkeeping
+
+Time LtpSendingEnd::longest_one_way_ns() const {
+    Time longest = 0;
+    for (std::size_t l = 0; l < links_.size(); ++l) longest = std::max(longest, choice_.light_ns(l));
+    return longest;
+}
+
+void LtpSendingEnd::check() const {
+    for (std::size_t l = 0; l < links_.size(); ++l)
+        DSTCC_CHECK(choice_.backlog_bytes(l) >= 0 && links_[l].counts.in_flight >= 0,
+                    "what is counted in is counted out once");
+}
+
+}  // namespace dstcc
