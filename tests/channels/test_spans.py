@@ -123,3 +123,24 @@ def test_an_uncoded_acknowledgement_fades_with_its_neighbours():
 def test_a_size_that_no_packet_has_is_refused():
     with pytest.raises(InputError, match="bytes = 0: a packet has at least 1 byte"):
         spans(0, 8920)
+
+
+def test_what_fades_and_what_does_not_is_told_apart_entry_by_entry() -> None:
+    # Times of a link near the Sun and away from it, in one table: each has the figures that it has alone.
+    ebn0_db, index = np.array([0.0, 0.2, 0.4, 0.6]), np.array([0.0, 0.4, 0.0, 0.8])
+    together = packet_process(TURBO, ebn0_db, index, 1500, gain_bits=2e5)
+    for place in range(4):
+        alone = packet_process(TURBO, ebn0_db[[place]], index[[place]], 1500, gain_bits=2e5)
+        for whole, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(whole[place], one[0])
+
+
+def test_a_packet_begins_when_the_one_before_has_ended_or_later() -> None:
+    ebn0_db, index = np.array([0.4]), np.array([0.5])
+
+    def end(behind_bits: float) -> float:
+        return float(
+            packet_process(TURBO, ebn0_db, index, 1500, gain_bits=2e5, behind_bits=behind_bits)[1][0]
+        )
+
+    assert end(0.0) == end(100.0) == end(12_000.0) < end(100_000.0) < end(400_000.0)
