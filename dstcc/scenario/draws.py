@@ -44,7 +44,7 @@ def link_notes(scenario: Scenario) -> tuple[str, ...]:
         notes += known.notes
         notes += clipped_contacts(link, scenario.scenario, scenario.run.seed)
         notes += _slower_than_planned(scenario, link, known)
-        if link.up_rate_bps is None and known.up_rate_bps is None:
+        if link.up_rate_bps is None and known.up_rate_bps is None and known.up_plan_rate is None:
             up_bps = _link(scenario, link, scenario.run.seed).up_rate_bps
             notes.append(
                 f"link {link.name}: up_rate_bps is not given: acknowledgements have the data's rate, "

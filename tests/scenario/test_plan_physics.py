@@ -271,6 +271,13 @@ def test_an_override_of_nothing_is_refused(plan: Callable[..., Scenario], keys: 
 # -------------------------------------------------------------------------------------------------- rates of contacts
 
 
+def test_an_uplink_that_the_plan_gives_is_given(plan: Callable[..., Scenario]) -> None:
+    """Its note of an assumed one said "the data's rate, 1,000 bit/s", and that is the plan's."""
+    scenario = plan("a contact +0 +600 2 1 25000", "")
+    assert (link(scenario).rate_bps, link(scenario).up_rate_bps) == (200_000, 1_000)
+    assert link_notes(scenario) == ()
+
+
 def test_contacts_of_different_rates_run_under_ltp(plan: Callable[..., Scenario]) -> None:
     # 25,000, 5,000 and 15,000 bytes/s for 600 s each: 15 + 3 + 9 = 27 MB on the wire. Half seconds count as well.
     lines = "a contact +0.5 +600.5 2 1 25000\na contact +3000 +3600 2 1 5000\na contact +6000 +6600 2 1 15000"
