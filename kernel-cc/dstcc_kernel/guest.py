@@ -29,7 +29,7 @@ from typing import Any
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
-from .folders import bytes_below
+from .folders import below, bytes_below
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
@@ -49,6 +49,9 @@ PATIENCE_S = 2.5
 """How long ``boot`` may take to end a guest's processes; it needs milliseconds, and gives up after 1.5 s."""
 OUT_MB = 1 << 20
 """What a job may leave in its folder unless told otherwise."""
+OWN_MB, OWN_FILES = 64, 4096
+"""What may lie in the folder that a guest boots from, which can be in this machine's memory: its first process and a
+few small files. Its memory has no name there."""
 LOOK_S = 0.5
 """Between two looks at what it has left there."""
 SPARE_MB = 1024
@@ -62,6 +65,17 @@ REPORT = re.compile(
     r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
 )
 """How the kernel's own complaints begin: KASAN's and lockdep's are of the kinds BUG and WARNING."""
+
+
+class GuestError(KernelError):
+    """A guest that ended without its job's end: ``problem``, and ``console``, the log of all that it said."""
+
+    def __init__(self, problem: str, console: Path) -> None:
+        super().__init__(problem, console)
+        self.problem, self.console = problem, console
+
+    def __str__(self) -> str:
+        return f"{self.problem} ({self.console} has all it said)"
 
 
 @dataclass(frozen=True)
@@ -126,10 +140,10 @@ def run(
         )
         ended = _ended(scratch / SAID / ENDED)
     if problem is not None:
-        raise KernelError(f"the guest was stopped: {problem} ({console} has its last words)")
+        raise GuestError(f"the guest was stopped: {problem}", console)
     text = console.read_text(errors="replace")
     if ended is None:
-        raise KernelError(f"the guest died: {_last_words(text)} ({console} has all it said)")
+        raise GuestError(f"the guest died: {_last_words(text)}", console)
     return GuestResult(ended[0], console, ended[1], time.monotonic() - started, reports(text))
 
 
@@ -228,13 +242,14 @@ def _boot(
         with bound_to(number):
             process = stack.enter_context(started(command, stdout=log, **how))
         try:
-            return _wait(process, out, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb)
+            return _wait(process, scratch, out, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb)
         finally:
             _end(process)
 
 
 def _wait(
     process: subprocess.Popen[bytes],
+    scratch: Path,
     out: Path,
     *,
     wall_s: float,
@@ -254,6 +269,8 @@ def _wait(
                 return f"it still ran after {wall_s:g} s"
         if bytes_below(out) > out_mb << 20:
             return f"it has written more than {out_mb:,} MB"
+        if bytes_below(scratch) > OWN_MB << 20 or sum(1 for _ in below(scratch)) > OWN_FILES:
+            return f"its kernel has written more than {OWN_MB} MB or {OWN_FILES:,} files beside what it keeps"
         if process.returncode is not None:
             return None
 

@@ -3,7 +3,8 @@
 They are root of a *user namespace*: over their own network, mounts and processes, and over nothing else in the guest's
 kernel. So they load no module, mount no folder of the machine (hostfs), set no clock, end no guest, and see neither the
 process that carries out the mission nor its files. What root may write to by its name alone, capabilities or not, is
-not in their view (:func:`furnish`): the console, the kernel's log, and its settings beside the network's.
+not in their view or read-only (:func:`furnish`): the console, the kernel's log, its settings beside the network's, and
+all of ``/sys``, where a parameter of a congestion control is the other host's too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from ..namespaces import (
 )
 from .mission import AT
 
-RUN, DEV = Path("/run"), Path("/dev")
+RUN, DEV, SYS = Path("/run"), Path("/dev"), Path("/sys")
+EXIT_CODE = Path("/proc/exitcode")
+"""What User-Mode Linux ends with."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 """Of the guest's those that say nothing and change nothing."""
 LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
@@ -60,10 +63,13 @@ def furnish(home: Path, names: str, shared: Sequence[Path]) -> None:
         own.write_text(text)
         if Path("/", path).exists():
             mount("none", str(own), Path("/", path), MS_BIND)
+    if EXIT_CODE.exists():
+        mount("none", str(DEV / "null"), EXIT_CODE, MS_BIND)
     settings, network = Path("/proc/sys"), Path("/proc/sys/net")
     mount("none", str(network), network, MS_BIND)
     mount("none", str(settings), settings, MS_BIND | MS_REC)
     mount("none", "none", settings, MS_REMOUNT | MS_BIND | MS_RDONLY)
+    mount("none", "none", SYS, MS_REMOUNT | MS_BIND | MS_RDONLY)
 
 
 def _own_run(home: Path, shared: Sequence[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import threading
@@ -42,6 +43,7 @@ WALL_S = 600.0
 STILL = 0.25
 """Of the wall limit: without a sample for so long, mission time stands."""
 POLL_S = 0.05
+LAST_BYTES = 4096
 Tell = Callable[[str, bytes], None]
 """Takes what the first program prints (``stdout`` or ``stderr``, bytes) while it runs."""
 
@@ -155,9 +157,9 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
             )
     except MissingCapabilityError as error:
         raise MissingCapabilityError(f"{error}; --disk makes the hosts' folders smaller") from None
-    except KernelError:
-        if not seen:
-            raise
+    except guest.GuestError as error:
+        if not seen:  # the console goes with the run, which is none
+            raise KernelError(f"{error.problem}; its last words: {_last_words(work)}") from None
         return _stopped(work, mission, wall_s, *seen[0])
     finally:
         keep_only_files(work, but=("lib", HERE.name))
@@ -178,7 +180,10 @@ def _python() -> str:
 
 
 def _last_words(work: Path) -> str:
-    return " / ".join((work / guest.CONSOLE).read_text(errors="replace").strip().splitlines()[-3:])
+    with (work / guest.CONSOLE).open("rb") as console:
+        console.seek(-min(LAST_BYTES, console.seek(0, os.SEEK_END)), os.SEEK_END)
+        text = console.read().decode(errors="replace")
+    return " / ".join(text.strip().splitlines()[-3:])
 
 
 def _stopped(work: Path, mission: Mission, wall_s: float, busy: int | None, still_s: float) -> str:

@@ -108,6 +108,7 @@ def _carry_out(mission: Mission) -> None:
     Path("/proc/self/oom_score_adj").write_text(GUARDED)
     congestion = _module(mission)
     lock()
+    Path("/proc/sys/kernel/dmesg_restrict").write_text("1")
     sysctls = {
         "net/ipv4/tcp_congestion_control": congestion,
         "net/mptcp/stale_loss_cnt": str(mission.stale_timers),

@@ -128,6 +128,32 @@ ESCAPES = {
     "has the kernel call its program": Attempt(
         WRITES + "written('/proc/sys/kernel/modprobe', '/run/craft/helper')", done, ("read-only settings",)
     ),
+    "reads the kernel's log": Attempt(
+        LIBC + "print('DONE' if libc.klogctl(3, ctypes.create_string_buffer(100), 100) > 0 else 'refused')",
+        done,
+        ("kept log",),
+    ),
+    "changes the other host's congestion control": Attempt(
+        WRITES + "written('/sys/module/tcp_cubic/parameters/beta', '1')",
+        lambda flown: flown.text("earth") == "1",
+        ("read-only /sys",),
+        earth="sh -c 'sleep 1; cut -c1 /sys/module/tcp_cubic/parameters/beta | grep -x 1'",
+    ),
+    "changes the clock's source": Attempt(
+        WRITES + "written('/sys/devices/system/clocksource/clocksource0/current_clocksource', 'jiffies')",
+        done,
+        ("read-only /sys",),
+    ),
+    "mounts a /sys to write to": Attempt(
+        LIBC + CALLED.format("libc.mount(b'none', b'/sys', b'sysfs', 0, None)"),
+        done,
+        ("read-only /sys",),
+    ),
+    "says what the guest's kernel ends with": Attempt(
+        "open('/proc/exitcode', 'w').write('77')\nprint('DONE' if open('/proc/exitcode').read() == '77\\n' else '')",
+        done,
+        ("hidden exit code",),
+    ),
     "tells the Earth beside the links, in /run": Attempt(
         LEAK.format("/run"),
         lambda flown: "True" in flown.text("earth"),
@@ -144,6 +170,12 @@ ESCAPES = {
         "for n in range(10): open(f'hole{n}', 'w').truncate(7 << 20)",
         lambda flown: blocks(flown.folder) > 8 << 20,
         ("holes",),
+        "--disk 8",
+    ),
+    "leaves a file by many names": Attempt(
+        "import os\nopen('f', 'wb').write(os.urandom(3 << 20))\nfor n in range(9): os.link('f', f'g{n}')",
+        lambda flown: blocks(flown.folder / "craft") > 9 << 20,
+        ("room for further names",),
         "--disk 8",
     ),
     "leaves a file that is longer than the disk": Attempt(
@@ -258,7 +290,7 @@ def test_holes_within_the_disk_stay_holes(tmp_path: Path) -> None:
 
 NAMES = (
     "import os\n"
-    "open(b'not-\\xff-text', 'w'); open('esc\\x1b[2J', 'w').write('kept')\n"
+    "os.mkfifo('pipe\\ndstcc: forged\\u202e'); open(b'not-\\xff-text', 'w'); open('esc\\x1b[2J', 'w').write('kept')\n"
     "deep = 'd' * 250\n"
     "for level in range(1200):\n"
     "    os.mkdir(deep); os.chdir(deep)\n"
@@ -271,7 +303,9 @@ def test_names_and_depths_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     assert flown.code == 0
     assert "not kept, a name that is not UTF-8: craft/not-\\xff-text" in flown.err
     assert "not kept, File name too long: craft/dddd" in flown.err
+    assert "not kept, neither file nor folder: craft/pipe\\ndstcc: forged\\u202e\n" in flown.err
     assert "\x1b" not in flown.err
+    assert len(flown.err) < 4_000
 
 
 ROOT = (
@@ -296,6 +330,25 @@ def test_a_program_is_root_of_its_host(tmp_path: Path) -> None:
     )
     flown = run(tmp_path / "o", "", "sh", "-c", words)
     assert (flown.code, flown.out) == (0, "root\n"), flown.err
+
+
+PANIC = """
+#include <linux/module.h>
+static int __init begin(void) { panic("so be it"); }
+module_init(begin);
+MODULE_LICENSE("GPL");
+"""
+
+
+def test_a_guest_that_dies_leaves_its_last_words_in_the_message(tmp_path: Path) -> None:
+    """Its console's log goes with the run, so that the message names no file."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/panic.c").write_text(PANIC)
+    flown = run(tmp_path / "o", f"--module {tmp_path / 'own'} --congestion cubic", "true")
+    assert flown.code == 1
+    assert "the guest died: Kernel panic - not syncing: so be it; its last words: " in flown.err
+    assert "console.log" not in flown.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
 
 
 DAEMON = (

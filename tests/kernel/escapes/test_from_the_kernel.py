@@ -243,6 +243,15 @@ def test_a_folder_that_fills_ends_the_guest(kernel: Path, module: Path, tmp_path
     assert f"the guest was stopped: it has written more than {SPARE_MB} MB" in said
 
 
+def test_so_does_the_folder_that_it_boots_from(
+    kernel: Path, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which can lie in the machine's memory. What fills it is 64 MB; the guest's own file there has 1."""
+    monkeypatch.setattr(guest, "OWN_MB", SPARE_MB)
+    said = load(kernel, module, tmp_path / "out", "fill", Attempt("."), after="; exec sleep 100000000")
+    assert f"the guest was stopped: its kernel has written more than {SPARE_MB} MB" in said
+
+
 def test_a_folder_that_fills_is_nobodys_concern_where_none_looks(
     kernel: Path, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,12 @@ DEFENCES: Mapping[str, tuple[Change, ...]] = MappingProxyType(
         "read-only settings": (
             (APART, '    mount("none", "none", settings, MS_REMOUNT | MS_BIND | MS_RDONLY)\n', ""),
         ),
+        "room for further names": ((KEEPING, "if further > self.room:", "if further < 0:"),),
+        "read-only /sys": (
+            (APART, '    mount("none", "none", SYS, MS_REMOUNT | MS_BIND | MS_RDONLY)\n', ""),
+        ),
+        "hidden exit code": ((APART, 'mount("none", str(DEV / "null"), EXIT_CODE, MS_BIND)', "pass"),),
+        "kept log": ((INSIDE, '    Path("/proc/sys/kernel/dmesg_restrict").write_text("1")\n', ""),),
         "holes": (
             (
                 KEEPING,
@@ -59,7 +65,7 @@ DEFENCES: Mapping[str, tuple[Change, ...]] = MappingProxyType(
                 "    to.write_bytes(Path(entry.path).read_bytes())\n",
             ),
         ),
-        "length of files": ((KEEPING, "if status.st_size > most_mb << 20:", "if most_mb < 0:"),),
+        "length of files": ((KEEPING, "if status.st_size > self.mb << 20:", "if self.mb < 0:"),),
         "links left out": (
             (KEEPING, "entry.stat(follow_symlinks=False)", "entry.stat(follow_symlinks=True)"),
         ),
