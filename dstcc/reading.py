@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator
@@ -26,6 +27,14 @@ LONGEST_REASON = 240
 """Characters of what a parser says, of which the end names the line."""
 MOST_DEPTH = 64
 """Tables and lists within each other; a scenario has 6. Python's own limit is some hundreds of calls."""
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.?)*+"?|'[^'\n]*+'?)"""
+_TOKEN = re.compile(
+    r"""(?s:\"{3}(?:[^"\\]|\\.|"(?!""))*+(?:\"{3})?|'{3}(?:[^']|'(?!''))*+(?:'{3})?)|#[^\n]*+|"""
+    rf"({_PART}(?:[ \t]*+\.[ \t]*+{_PART})*+)"
+)
+"""Long strings, comments, and keys with much that is none, such as numbers; each ends somewhere, closed or not, so that
+the time is in the length of the text."""
+_PARTS = re.compile(_PART)
 
 
 def check_depth(document: object, where: str, error: type[DstccError], most: int = MOST_DEPTH) -> None:
@@ -142,11 +151,23 @@ def read_toml(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> di
     """The same as TOML."""
     text = read_text(path, error, most)
     try:
-        document = tomllib.loads(text)
+        document = parse_toml(text)
     except (ValueError, RecursionError) as problem:
         raise error(f"{path}: not TOML ({_brief(problem)})") from None
     check_depth(document, str(path), error)
     return document
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """TOML as Python's parser reads it, but that a key of too many parts is a :class:`ValueError`: the parser takes
+    time in the square of their number, minutes for a key of 100 kB."""
+    if text.count(".") >= MOST_DEPTH:
+        for found in _TOKEN.finditer(text):
+            key = found[1] or ""
+            if key.count(".") >= MOST_DEPTH < len(_PARTS.findall(key)):
+                line = text.count("\n", 0, found.start()) + 1
+                raise ValueError(f"line {line}: a key of more than {MOST_DEPTH} parts")
+    return tomllib.loads(text)
 
 
 def _brief(problem: Exception) -> str:

@@ -115,6 +115,7 @@ class LazyGroup(click.Group):
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
         guard()
+        others = frozenset(threading.enumerate())
         if sys.stdout is None:  # closed by whoever calls: `dstcc links >&-`
             sys.exit(_fail("stdout is closed; `> /dev/null` leaves the output out", 1))
         if not standalone_mode:
@@ -124,11 +125,11 @@ class LazyGroup(click.Group):
                 outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
                 sys.stdout.flush()
         except EXPLAINED as error:
-            _leave(_explain(error))
+            _leave(_explain(error), others)
         except Exception as error:
             if not lacks_memory(error):
                 raise
-            _leave(_fail(LACKS_MEMORY, 1))
+            _leave(_fail(LACKS_MEMORY, 1), others)
         sys.exit(outcome if isinstance(outcome, int) else 0)
 
 
@@ -155,9 +156,13 @@ def _terminable() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def _leave(code: int) -> Never:
-    """End the process; trials in other threads are not waited for, but what they run in is ended with them."""
-    if any(thread.name.startswith(WORKERS) for thread in threading.enumerate()):
+def _leave(code: int, others: frozenset[threading.Thread]) -> Never:
+    """End the process; trials in other threads are not waited for, but what they run in is ended with them.
+
+    ``others`` are the threads of whoever called, and no reason to end its process: tests call many commands in one.
+    """
+    mine = set(threading.enumerate()) - others
+    if any(thread.name.startswith(WORKERS) for thread in mine):
         if kernel := sys.modules.get("dstcc_kernel.backend"):
             kernel.end_all()
         sys.stderr.flush()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dstcc.errors import InputError
+from dstcc.reading import read_toml
 
 from .places import FIGURES, PUBLISHED, README, folder_of
 
@@ -279,7 +279,7 @@ def load_paper(name: str) -> Paper:
 
 def read_paper(folder: Path) -> Paper:
     """As :func:`load_paper`, of a folder."""
-    figures, published = (_read(folder / name) for name in (FIGURES, PUBLISHED))
+    figures, published = (read_toml(folder / name, InputError) for name in (FIGURES, PUBLISHED))
     document = {
         "about": published.get("paper"),
         "number": published.get("number", []),
@@ -300,12 +300,3 @@ def read_paper(folder: Path) -> Paper:
         rule = str(problem["msg"]).removeprefix("Value error, ")
         file = FIGURES if (key or rule).startswith("figure") else PUBLISHED
         raise InputError(f"{folder / file}: {key + ': ' if key else ''}{rule}") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None

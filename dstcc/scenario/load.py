@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from dstcc.characters import shortened
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored, is_file
-from dstcc.reading import MOST_DEPTH, check_depth, read_toml
+from dstcc.reading import MOST_DEPTH, check_depth, parse_toml, read_toml
 from dstcc.trust import name as trust
 
 from .coding import is_rates_file
@@ -96,8 +95,8 @@ def parse_override(text: str) -> Override:
     if not raw.strip():
         return Override(keys, DELETED)
     try:
-        parsed = tomllib.loads(f"value = {raw}")
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        parsed = parse_toml(f"value = {raw}")
+    except (RecursionError, ValueError):
         return Override(keys, raw)
     return Override(keys, parsed["value"] if len(parsed) == 1 else raw)
 
