@@ -54,6 +54,8 @@ REFUSED = "cannot be scripted"
 """What the program says of such a case (kernel-cc/trajectory/link.hpp)."""
 MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
+UNPACED = (1 << 64) - 1
+"""A pacing rate of no limit."""
 GAIN_ONE, GAIN_PROBE_BW = 256, 512
 """BBR's pacing gain as it cruises, and its window's in PROBE_BW."""
 
@@ -129,7 +131,8 @@ def parse(text: str) -> Recorded:
 
 def _row(event: tuple[int, ...]) -> Row:
     t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, *_, lane = event
-    return Row(t, una, cwnd, ssthresh, srtt, rto, 8 * pacing, merged(state), backoff, lost, lane)
+    pacing_bps = 0 if pacing == UNPACED else 8 * pacing
+    return Row(t, una, cwnd, ssthresh, srtt, rto, pacing_bps, merged(state), backoff, lost, lane)
 
 
 def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@
  * soonest by its round trip and what it has queued. Bytes that nobody announced go where
  * the default scheduler has them go. Bytes leave in the order in which they were written: what has
  * no room on its own subflow holds up what is behind it, so that a sender writes what has room.
+ * A packet has bytes of one range only: what follows an end that is not sent yet begins the next.
  *
  * A subflow fails when it closes, or is stale. MPTCP then begins again with all that is not
  * acknowledged; here what a living subflow carries is passed over, the rest goes to another.
@@ -263,6 +264,16 @@ static struct mptcp_dstcc_row *dstcc_row(struct mptcp_dstcc *dstcc, u8 layer, u8
 	return row;
 }
 
+/* Nothing is appended to the packet that was queued last. */
+static void dstcc_end_packet(struct sock *ssk)
+{
+	struct sk_buff *skb = tcp_write_queue_tail(ssk);
+	struct mptcp_ext *ext = skb ? mptcp_get_ext(skb) : NULL;
+
+	if (ext)
+		ext->frozen = 1;
+}
+
 /* Bytes from `from` on, of one range, went on a subflow. */
 void mptcp_dstcc_sent(struct mptcp_sock *msk, struct sock *ssk, u64 from, u32 bytes)
 {
@@ -280,6 +291,8 @@ void mptcp_dstcc_sent(struct mptcp_sock *msk, struct sock *ssk, u64 from, u32 by
 	fresh = bytes - again;
 	range->carrier = subflow->subflow_id;
 	range->carried = from + bytes;
+	if (range->carried == range->end)
+		dstcc_end_packet(ssk);
 	if (fresh)
 		dstcc->fresh = from + bytes;
 	row = dstcc_row(dstcc, range->layer, local_id);

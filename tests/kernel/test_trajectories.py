@@ -19,7 +19,7 @@ RECORDED = ENGINE / "trajectories"
 @pytest.mark.kernel
 @pytest.mark.parametrize(
     ("name", "law"),
-    [("start-80", "cubic"), ("lost-repeat", "westwood"), ("tail", "bbr"), ("layers", "newreno")],
+    [("start-80", "cubic"), ("lost-repeat", "westwood"), ("tail", "bbr"), ("tail", "dstcc"), ("layers", "newreno")],
 )
 def test_a_trajectory_is_recorded_again_byte_for_byte(kernel, name, law):
     if release().name != "6.12" and not (ENGINE / f"trajectories-{release().name}" / f"{name}.txt").exists():

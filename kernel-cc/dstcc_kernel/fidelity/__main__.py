@@ -29,9 +29,10 @@ from .kept import KEPT, PROGRAM, Runs, read_runs, write_runs
 from .measure import Seen, carried, simulated
 from .tables import PAGE, summary, tables
 
-SIMULATED_SEEDS = {"saturated": 20, "large": 100, "mission": 20}
+SIMULATED_SEEDS = {"saturated": 20, "large": 100, "mission": 100}
 """The simulator is cheap; with as many runs the kernel's noise is most of the table's. A large cell turns on where its
-first loss falls, which no control changes: with few seeds all its rows err together."""
+first loss falls, which no control changes: with few seeds all its rows err together; a stream of a mission, on when its
+first window is cut: NewReno's mean of twenty seeds errs by a tenth."""
 
 
 def run(
