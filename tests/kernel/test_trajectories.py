@@ -19,7 +19,13 @@ RECORDED = ENGINE / "trajectories"
 @pytest.mark.kernel
 @pytest.mark.parametrize(
     ("name", "law"),
-    [("start-80", "cubic"), ("lost-repeat", "westwood"), ("tail", "bbr"), ("tail", "dstcc"), ("layers", "newreno")],
+    [
+        ("start-80", "cubic"),
+        ("lost-repeat", "westwood"),
+        ("tail", "bbr"),
+        ("tail", "dstcc"),
+        ("layers", "newreno"),
+    ],
 )
 def test_a_trajectory_is_recorded_again_byte_for_byte(kernel, name, law):
     if release().name != "6.12" and not (ENGINE / f"trajectories-{release().name}" / f"{name}.txt").exists():
@@ -27,8 +33,8 @@ def test_a_trajectory_is_recorded_again_byte_for_byte(kernel, name, law):
     again = text_of(case(name), [section(case(name), law, record(case(name), LAWS[law]))])
     folder = RECORDED if release().name == "6.12" else ENGINE / f"trajectories-{release().name}"
     kept = (folder / f"{name}.txt").read_text()
-    *heading, part = again.split("[", 1)
-    assert kept.startswith(heading[0]) and f"[{part}" in kept
+    heading, part = again.split("\n[", 1)  # the columns of several lanes have a [ of their own
+    assert kept.startswith(heading) and f"\n[{part}" in kept
 
 
 @pytest.mark.kernel
