@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.endhosts.keeping import DEEP, LONGEST_PATH, NAMELESS, PLAIN, _copied, copy_sparse
+from dstcc_kernel.endhosts.keeping import DEEP, LONGEST_PATH, NAMELESS, PLAIN, _copied, _Disk, copy_sparse
 from dstcc_kernel.folders import below, bytes_below, keep_only_files
 
 MB = 1 << 20
@@ -59,10 +59,24 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def kept(path: Path, within: str, to: Path, most_mb: int = 1) -> str | None:
-    """What is said of one entry of a folder."""
+def kept(path: Path, within: str, to: Path, disk: _Disk | None = None) -> str | None:
+    """What is said of one entry of a folder, on a disk of one MB that has no room left."""
     (entry,) = (one for one in os.scandir(path.parent) if one.name == path.name)
-    return _copied(entry, within, to, most_mb)
+    return _copied(entry, within, to, disk or _Disk(1, 0))
+
+
+def test_a_file_has_as_many_names_as_the_disk_has_room_for(tmp_path: Path) -> None:
+    # Three further names of a file of 64 kB are copies; there is room for two of them.
+    home, to = tmp_path / "home", tmp_path / "to"
+    home.mkdir()
+    to.mkdir()
+    (home / "a").write_bytes(b"x" * 65_536)
+    for name in "bcd":
+        (home / name).hardlink_to(home / "a")
+    (home / "other").write_bytes(b"x" * 65_536)
+    disk = _Disk(1, 2 * (home / "a").stat().st_blocks * 512)
+    said = [kept(home / name, name, to, disk) for name in ("a", "b", "c", "d", "other")]
+    assert said == [None, None, None, "further names, whose files are more than --disk (1 MB)", None]
 
 
 def test_files_and_folders_are_kept_and_all_else_is_named(tmp_path: Path) -> None:
