@@ -31,21 +31,24 @@ void Sender::pump(Time now, const std::function<void()>& drained) {
     for (bool any = true; any && !waiting_.empty();) {
         any = false;
         for (const int lane : order_)
-            if (room(lane, now) && offer(lane, now)) {
+            while (!waiting_.empty() && room(lane, now) && offer(lane, now)) {
                 any = true;
                 drained();
+                if (plan_.rotate) break;
             }
     }
 }
 
-// The quickest first; by turns where that is asked for.
+// The quickest first, and of those the one with the lowest number, as the simulator's minrtt chooses: it takes all that its
+// window has room for before the next takes any. By turns where that is asked for.
 void Sender::order_lanes() {
     if (plan_.rotate) {
         std::rotate(order_.begin(), order_.begin() + 1, order_.end());
         return;
     }
-    std::stable_sort(order_.begin(), order_.end(), [this](int a, int b) {
-        return lanes_[static_cast<std::size_t>(a)].srtt < lanes_[static_cast<std::size_t>(b)].srtt;
+    std::sort(order_.begin(), order_.end(), [this](int a, int b) {
+        const Time of_a = lanes_[static_cast<std::size_t>(a)].srtt, of_b = lanes_[static_cast<std::size_t>(b)].srtt;
+        return of_a != of_b ? of_a < of_b : a < b;
     });
 }
 

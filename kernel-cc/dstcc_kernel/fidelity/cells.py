@@ -5,7 +5,8 @@ the rate follows from the round trip, so that cells of one row differ by constan
 ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
 links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
 has a third link, with twice the first one's round trip and a hundredth of its losses. Ten have one link, a shallow
-queue and no losses.
+queue and no losses. Smaller ones have lanes on one link: over queues of 0.2 to 0.3 of what it holds, one size a seed,
+as nothing else is left to chance there; with losses both ways and an outage; in Mars' true time.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ CHUNKS_PER_RTT = 25
 DELAY_RTTS = 2.5
 SHALLOW = 0.25
 """Of the bandwidth-delay product: a queue that slow start overflows, and lanes of one link with it."""
+SHALLOWS = (0.2, 0.3)
+"""The same, from the first seed to the last of :data:`SIZES`."""
+SIZES = 8
+SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
+"""Bandwidth-delay products by lanes: the shallowest queue takes the initial windows of all lanes. Where it does not,
+MPTCP falls back to TCP when a connection's first segment is lost."""
+MARS_RTT_S = 400.0
 
 
 class Cell(NamedTuple):
@@ -55,6 +63,10 @@ class Cell(NamedTuple):
     """Which of :data:`~dstcc_kernel.source.RELEASES`."""
     queue_share: float = 1.0
     """Of the bandwidth-delay product, in each link's queue."""
+    queue_to: float = 0.0
+    """The share of the last of :data:`SIZES` seeds, where they differ by it; those between are as far apart."""
+    up_loss: float = 0.0
+    """Of ACKs."""
 
     @property
     def name(self) -> str:
@@ -62,11 +74,20 @@ class Cell(NamedTuple):
         lanes = f"lanes {self.lanes}" if self.mode == "lanes" else "stream"
         outage = f" outage {self.outage_rtts}" if self.outage_rtts else ""
         queue = f" queue {self.queue_share:g}" if self.queue_share != 1 else ""
+        queue += f" to {self.queue_to:g}" if self.queue_to else ""
+        acks = f" of ACKs {self.up_loss:g}" if self.up_loss else ""
         kernel = f" Linux {self.kernel}" if self.kernel != DEFAULT else ""
         return (
-            f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g} links {self.links} "
+            f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g}{acks} links {self.links} "
             f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}{queue}{kernel}"
         )
+
+    def queue_packets(self, seed: int) -> int:
+        """Of each link."""
+        share = self.queue_share
+        if self.queue_to:
+            share += (self.queue_to - share) * ((seed - 1) % SIZES) / (SIZES - 1)
+        return round(share * self.bdp_packets)
 
     @property
     def judged(self) -> bool:
@@ -75,14 +96,16 @@ class Cell(NamedTuple):
 
 
 SEEDS = {"saturated": 4, "large": 10, "mission": 20}
-"""Runs of the kernel by default; one where nothing is lost, as such runs differ by nothing."""
+"""Runs of the kernel by default; where nothing is lost one a queue's size, as such runs differ by nothing else."""
 
 
 def seeds_of(cell: Cell, wanted: int | None) -> int:
     """How many runs of the kernel a cell has."""
     if wanted is not None:
         return wanted
-    return 1 if cell.loss == 0.0 else SEEDS[cell.grid]
+    if cell.loss == 0.0:
+        return SIZES if cell.queue_to else 1
+    return SEEDS[cell.grid]
 
 
 def grid() -> Iterator[Cell]:
@@ -125,17 +148,30 @@ def _missions() -> Iterator[Cell]:
     for name, lanes in product(("newreno", "westwood", "cubic"), (1, 2, 8)):
         yield alone._replace(congestion=name, lanes=lanes)
     yield alone._replace(congestion="bbr", lanes=2)
+    yield from _small(alone._replace(bdp_packets=200))
 
 
-def scenario_of(cell: Cell) -> Scenario:
+def _small(alone: Cell) -> Iterator[Cell]:
+    """Lanes on one link, in short runs, so that each cell can have many."""
+    shallow = alone._replace(queue_share=SHALLOWS[0], queue_to=SHALLOWS[1])
+    for name, lanes in product(("cubic", "newreno", "westwood", "bbr"), (2, 8, 16)):
+        yield shallow._replace(congestion=name, lanes=lanes, bdp_packets=SHALLOW_PACKETS[lanes])
+    troubled = alone._replace(queue_share=1.0, loss=1e-3, up_loss=1e-2, outage_rtts=4)
+    for name in ("cubic", "newreno", "westwood"):
+        yield troubled._replace(congestion=name, lanes=8)
+    for name, lanes in product(("cubic", "newreno"), (2, 8)):
+        yield alone._replace(congestion=name, lanes=lanes, rtt_s=MARS_RTT_S, queue_share=1.0, loss=1e-3)
+
+
+def scenario_of(cell: Cell, seed: int = 1) -> Scenario:
     """A cell as a scenario."""
-    return _mission(cell) if cell.judged else _transfer(cell)
+    return _mission(cell, seed) if cell.judged else _transfer(cell, seed)
 
 
-def _transfer(cell: Cell) -> Scenario:
+def _transfer(cell: Cell, seed: int) -> Scenario:
     """The source is more than the links carry, and nothing has a deadline."""
     length_s = cell.length_rtts * cell.rtt_s
-    links = [_link(cell, f"link {i}", cell.rtt_s, cell.loss) for i in range(cell.links)]
+    links = [_link(cell, seed, f"link {i}", cell.rtt_s, cell.loss) for i in range(cell.links)]
     offered = 1.2 * sum(link["rate_bps"] for link in links)
     return Scenario.model_validate(
         {
@@ -153,9 +189,9 @@ def _transfer(cell: Cell) -> Scenario:
     )
 
 
-def _mission(cell: Cell) -> Scenario:
+def _mission(cell: Cell, seed: int) -> Scenario:
     rtts = [cell.rtt_s * (1 + i / 2) for i in range(cell.links)]
-    links = [_link(cell, f"link {i}", rtt, cell.loss / 10**i) for i, rtt in enumerate(rtts)]
+    links = [_link(cell, seed, f"link {i}", rtt, cell.loss / 10**i) for i, rtt in enumerate(rtts)]
     length_s = cell.length_rtts * cell.rtt_s
     if cell.outage_rtts:
         start_s = length_s / 3
@@ -185,13 +221,13 @@ def _mission(cell: Cell) -> Scenario:
     )
 
 
-def _link(cell: Cell, name: str, rtt_s: float, loss: float) -> dict[str, Any]:
+def _link(cell: Cell, seed: int, name: str, rtt_s: float, loss: float) -> dict[str, Any]:
     bdp_bytes = cell.bdp_packets * WIRE_BYTES
-    losses = {"loss": {"packet": loss}, "up_loss": {"packet": 0.0}} if loss else {}
+    losses = {"loss": {"packet": loss}, "up_loss": {"packet": cell.up_loss}} if loss else {}
     return {
         "name": name,
         "rate_bps": 8 * bdp_bytes / rtt_s,
         "delay_s": rtt_s / 2,
-        "queue_bytes": round(cell.queue_share * bdp_bytes),
+        "queue_bytes": WIRE_BYTES * cell.queue_packets(seed),
         **losses,
     }

@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 def simulated(cell: Cell, seed: int) -> Seen:
     """A cell by the engine, which schedules a stream over several links as Linux does."""
-    scenario = scenario_of(cell)
+    scenario = scenario_of(cell, seed)
     setup = draw_trial(scenario, load_source(scenario), seed)
     config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
@@ -71,7 +71,7 @@ def _crossing(config: EngineConfig) -> EngineConfig:
 
 def carried(cell: Cell, seed: int) -> Seen:
     """A cell by its kernel, which is the one that is meant."""
-    scenario = scenario_of(cell)
+    scenario = scenario_of(cell, seed)
     setup = draw_trial(scenario, load_source(scenario), seed)
     tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
     result = backend.run(engine_config(scenario, setup, cell.congestion, _scheduler(cell)), tick_ns=tick_ns)

@@ -84,9 +84,10 @@ def _cell(cell: Cell) -> Iterator[str]:
     outage = f", {cell.outage_rtts} of them dark" if cell.outage_rtts else ""
     yield cell.congestion
     yield f"{cell.rtt_s:g}"
-    yield f"{cell.loss:g}"
+    yield f"{cell.loss:g}" + (f", ACKs {cell.up_loss:g}" if cell.up_loss else "")
     yield f"{cell.links}"
-    yield f"{cell.bdp_packets}" + (f", queue {cell.queue_share:g}" if cell.queue_share != 1 else "")
+    queue = f", queue {cell.queue_share:g}" if cell.queue_share != 1 else ""
+    yield f"{cell.bdp_packets}{queue}" + (f" to {cell.queue_to:g}" if cell.queue_to else "")
     yield f"{cell.length_rtts}{outage}"
     yield f"{cell.lanes} lanes" if cell.mode == "lanes" else "stream"
     yield f"{cell.initial_cwnd}"

@@ -24,7 +24,7 @@ def test_every_link_holds_the_bandwidth_delay_product_in_flight_and_its_share_mo
 ) -> None:
     for link in links_of(cell):
         assert link.rate_bps * rtt_s(link) / 8 / 1500 == pytest.approx(cell.bdp_packets)
-        assert link.queue_bytes == cell.queue_share * cell.bdp_packets * 1500
+        assert link.queue_bytes == pytest.approx(cell.queue_share * cell.bdp_packets * 1500)
 
 
 def test_no_cell_is_there_twice_and_names_tell_all_apart() -> None:
@@ -35,7 +35,10 @@ def test_no_cell_is_there_twice_and_names_tell_all_apart() -> None:
 def test_the_grid_has_what_a_mission_can_differ_in() -> None:
     missions = [cell for cell in CELLS if cell.grid == "mission"]
     assert {cell.lanes for cell in missions if cell.mode == "lanes"} == {1, 2, 4, 8, 16}
-    assert {cell.queue_share for cell in missions} == {0.25, 1.0}
+    assert {(cell.queue_share, cell.queue_to) for cell in missions} == {(0.25, 0), (1.0, 0), (0.2, 0.3)}
+    assert any(cell.up_loss and cell.outage_rtts for cell in missions) and 400 in {
+        cell.rtt_s for cell in missions
+    }
     assert {cell.length_rtts for cell in missions} == {12, 28, 50}
     assert {cell.initial_cwnd for cell in CELLS} == {4, 10, 40}
     assert any(cell.outage_rtts for cell in missions) and any(cell.mode == "stream" for cell in missions)
@@ -58,6 +61,25 @@ def test_an_outage_darkens_the_first_link_for_its_round_trips() -> None:
     ((start, end),) = first.outages_ns
     assert end - start == 4 * 25 * 10**9 and start == pytest.approx(28 * 25e9 / 3)
     assert second.outages_ns == ()
+
+
+def test_queues_that_differ_by_seed_take_the_initial_windows_of_all_lanes() -> None:
+    """200 packets, of which 0.2 to 0.3: 40 to 60, 20 / 7 apart."""
+    cell = MISSION._replace(loss=0.0, links=1, bdp_packets=200, lanes=2, queue_share=0.2, queue_to=0.3)
+    assert [cell.queue_packets(seed) for seed in range(1, 9)] == [40, 43, 46, 49, 51, 54, 57, 60]
+    assert draw_links(scenario_of(cell, 8), 8)[0].queue_bytes == 60 * 1500
+    assert seeds_of(cell, None) == 8
+    assert "queue 0.2 to 0.3" in cell.name
+    for other in CELLS:
+        if other.queue_to:
+            assert other.queue_packets(1) >= other.lanes * other.initial_cwnd
+
+
+def test_acks_are_lost_where_a_cell_says_so() -> None:
+    (link,) = links_of(MISSION._replace(links=1, up_loss=0.01))
+    assert (link.loss.rate, link.up_loss.rate) == (1e-3, 0.01) and "of ACKs 0.01" in MISSION._replace(
+        up_loss=0.01
+    ).name
 
 
 def test_one_run_of_the_kernel_does_where_nothing_is_lost_and_twenty_where_video_is_judged() -> None:

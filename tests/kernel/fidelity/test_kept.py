@@ -23,9 +23,9 @@ def test_a_file_from_before_queues_had_shares_is_of_full_ones(tmp_path: Path) ->
     cell = next(grid())
     write_runs(tmp_path / "kernel.csv", {cell: {1: Seen(1e6, 0.5, 0.25)}}, ["made by hand"])
     *_, last = names = (tmp_path / "kernel.csv").read_text().splitlines()[1].split(",")
-    at = names.index("queue_share")
+    at, seed = names.index("queue_share"), names.index("seed")
     lines = (tmp_path / "kernel.csv").read_text().splitlines()
-    older = [",".join(words[:at] + words[at + 1 :]) for words in (line.split(",") for line in lines[1:])]
+    older = [",".join(words[:at] + words[seed:]) for words in (line.split(",") for line in lines[1:])]
     (tmp_path / "kernel.csv").write_text("\n".join(older) + "\n")
     assert last != "queue_share" and cell.queue_share == 1
     assert read_runs(tmp_path / "kernel.csv") == {cell: {1: Seen(1e6, 0.5, 0.25)}}

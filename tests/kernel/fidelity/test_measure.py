@@ -16,7 +16,7 @@ STREAM = LANES._replace(mode="stream", lanes=1)
 TRANSFER = Cell("saturated", "cubic", 1.0, 1e-3)
 
 
-def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
+def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> EngineConfig:
     seen: list[EngineConfig] = []
     simulate = engine.simulate
 
@@ -25,7 +25,7 @@ def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
         return simulate(config)
 
     monkeypatch.setattr(engine, "simulate", keep)
-    measure.simulated(cell, 1)
+    measure.simulated(cell, seed)
     return seen[-1]
 
 
@@ -40,6 +40,8 @@ def test_a_queue_counts_packets_as_netems_does(monkeypatch: pytest.MonkeyPatch) 
     assert {link.queue_packets for link in config_of(LANES, monkeypatch).links} == {800}
     shallow = LANES._replace(queue_share=0.25)
     assert {link.queue_packets for link in config_of(shallow, monkeypatch).links} == {200}
+    sizes = shallow._replace(queue_share=0.2, queue_to=0.3)
+    assert {link.queue_packets for link in config_of(sizes, monkeypatch, seed=8).links} == {240}
 
 
 def test_what_stands_in_the_queue_when_an_outage_begins_crosses(monkeypatch: pytest.MonkeyPatch) -> None:
