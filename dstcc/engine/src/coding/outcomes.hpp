@@ -9,16 +9,11 @@ namespace dstcc {
 
 inline ObjectOutcome object_outcome(const CodedSendingEnd& sending, const CodedReceivingEnd& receiving,
                                     std::size_t object) {
-    const LayerSending& sent = sending.layers()[object];
     const PartArrival& arrived = receiving.parts()[object];
-    ObjectOutcome outcome;
-    outcome.first_sent_ns = sent.first_sent_ns;
+    ObjectOutcome outcome = outcome_of(sending.layers()[object]);
     outcome.first_arrival_ns = arrived.first_ns;
     outcome.complete_ns = arrived.complete_ns;
-    outcome.sent_bytes = sent.sent_bytes;
     outcome.delivered_bytes = arrived.bytes;
-    outcome.subflow = sent.subflow;
-    outcome.given_up = sent.given_up;
     return outcome;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base.hpp"
+#include "core/outcome.hpp"
 
 namespace dstcc {
 
@@ -16,5 +17,17 @@ struct LayerSending {
     bool given_up = false;
 };
 static_assert(sizeof(LayerSending) == 32, "the memory budget counts on it");
+
+// What became of a layer, as far as its sender can say: the rest is its receiver's.
+inline ObjectOutcome outcome_of(const LayerSending& sent) {
+    ObjectOutcome outcome;
+    outcome.first_sent_ns = sent.first_sent_ns;
+    outcome.sent_bytes = sent.sent_bytes;
+    outcome.retransmissions = sent.retransmissions;
+    outcome.offset = sent.offset;
+    outcome.subflow = sent.subflow;
+    outcome.given_up = sent.given_up;
+    return outcome;
+}
 
 }  // namespace dstcc

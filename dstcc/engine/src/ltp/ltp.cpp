@@ -181,18 +181,12 @@ void Ltp::check() const {
 }
 
 ObjectOutcome Ltp::object(std::size_t object) const {
-    const LayerSending& sent = sending_.layers()[object];
     const BlockParts& arrived = receiving_.blocks()[object];
-    ObjectOutcome outcome;
-    outcome.first_sent_ns = sent.first_sent_ns;
+    ObjectOutcome outcome = outcome_of(sending_.layers()[object]);
     outcome.first_arrival_ns = arrived.first_ns;
     outcome.complete_ns = arrived.complete_ns;
-    outcome.sent_bytes = sent.sent_bytes;
     outcome.delivered_bytes = arrived.delivered_bytes;
-    outcome.retransmissions = sent.retransmissions;
-    outcome.subflow = sent.subflow;
     outcome.given_up = settlement_.layers_[object].given_up;
-    outcome.offset = sent.offset;
     outcome.acknowledged_bytes = sending_.acknowledged(object);
     return outcome;
 }

@@ -268,18 +268,11 @@ std::int64_t Simulation::bytes() const {
 }
 
 ObjectOutcome Simulation::object(std::size_t object) const {
-    const LayerSending& sent = sending_.layers()[object];
     const LayerArrival& arrived = receiving_.layers()[object];
-    ObjectOutcome outcome;
-    outcome.first_sent_ns = sent.first_sent_ns;
+    ObjectOutcome outcome = outcome_of(sending_.layers()[object]);
     outcome.first_arrival_ns = arrived.first_ns;
     outcome.complete_ns = arrived.complete_ns;
-    outcome.sent_bytes = sent.sent_bytes;
     outcome.delivered_bytes = arrived.delivered_bytes;
-    outcome.retransmissions = sent.retransmissions;
-    outcome.subflow = sent.subflow;
-    outcome.given_up = sent.given_up;
-    outcome.offset = sent.offset;
     outcome.acknowledged_bytes = sending_.acknowledged(object);
     return outcome;
 }
