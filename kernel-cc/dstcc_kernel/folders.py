@@ -29,13 +29,19 @@ def below(folder: Path, on_error: Callable[[OSError], None] = _ignore) -> Iterat
 
 def bytes_below(folder: Path) -> int:
     """What lies in a folder on the disk."""
-    used = 0
+    return taken_below(folder)[0]
+
+
+def taken_below(folder: Path) -> tuple[int, int]:
+    """The bytes that lie in a folder on the disk, and the number of its entries."""
+    used = entries = 0
     for entry in below(folder):
+        entries += 1
         try:
             used += entry.stat(follow_symlinks=False).st_blocks * 512
         except OSError:
             continue  # it has gone meanwhile
-    return used
+    return used, entries
 
 
 def keep_only_files(folder: Path, but: Collection[str] = ()) -> None:

@@ -29,7 +29,7 @@ from typing import Any
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
-from .folders import below, bytes_below
+from .folders import bytes_below, taken_below
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
@@ -269,7 +269,8 @@ def _wait(
                 return f"it still ran after {wall_s:g} s"
         if bytes_below(out) > out_mb << 20:
             return f"it has written more than {out_mb:,} MB"
-        if bytes_below(scratch) > OWN_MB << 20 or sum(1 for _ in below(scratch)) > OWN_FILES:
+        own_bytes, own_files = taken_below(scratch)
+        if own_bytes > OWN_MB << 20 or own_files > OWN_FILES:
             return f"its kernel has written more than {OWN_MB} MB or {OWN_FILES:,} files beside what it keeps"
         if process.returncode is not None:
             return None
