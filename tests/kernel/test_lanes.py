@@ -13,6 +13,14 @@ from dstcc.engine.config import EngineResult
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_override
 
 LANES, ROUND_TRIPS, RTT_S = 8, 9, 20.0
+LINK = f"""
+[[link]]
+name = "link"
+rate_bps = 1_000_000
+delay_s = {RTT_S / 2}
+[transport]
+mode = "lanes"
+"""
 SCENARIO = f"""
 [scenario]
 name = "lanes"
@@ -21,13 +29,7 @@ duration_s = {ROUND_TRIPS * RTT_S}
 synthetic = {{chunk_s = 0.5, layer_bps = [200_000, 150_000, 150_000]}}
 loop_to_s = 120
 source = "stored"
-[[link]]
-name = "link"
-rate_bps = 1_000_000
-delay_s = {RTT_S / 2}
-[transport]
-mode = "lanes"
-lanes_per_link = {LANES}
+{LINK}lanes_per_link = {LANES}
 congestion = "cubic"
 [playout]
 mode = "stall"
@@ -42,13 +44,7 @@ name = "live"
 [video]
 synthetic = {{chunk_s = {RTT_S}, layer_bps = [{", ".join([str(8 * 4 * 1460 / RTT_S)] * 4)}]}}
 loop_to_s = {6 * RTT_S}
-[[link]]
-name = "link"
-rate_bps = 1_000_000
-delay_s = {RTT_S / 2}
-[transport]
-mode = "lanes"
-lanes_per_link = 4
+{LINK}lanes_per_link = 4
 congestion = "cubic"
 [playout]
 mode = "deadline"
