@@ -6,8 +6,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dstcc.errors import KernelError
@@ -15,6 +15,18 @@ from dstcc.errors import KernelError
 COMPLAINT = re.compile(r"error|FAILED|No space left|cannot find|not found|Killed|\*\*\*", re.IGNORECASE)
 """What a line of a failed build must have to be worth showing."""
 FULL = "No space left on device"
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[set[int]]:
+    """Take signals that end the command when the block is over: in the middle of :class:`subprocess.Popen` one leaves a
+    process that nobody knows. Gives the mask that the process is to have."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Steps:
@@ -31,29 +43,35 @@ class Steps:
         """Run ``command``; raises :class:`KernelError` with its first complaint when it fails."""
         with self.log.open("a", errors="replace") as log:
             start = log.tell()
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                env=environment,
-                start_new_session=True,  # a group to stop as one
-            )
-            assert process.stdout is not None
+            process = None
             try:
+                with _interrupts_wait() as before:
+                    process = subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        text=True,
+                        errors="replace",
+                        env=environment,
+                        start_new_session=True,  # a group to stop as one
+                        # after a fork among threads: a system call, and no lock
+                        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509
+                    )
+                assert process.stdout is not None
                 for line in process.stdout:
                     log.write(line)
                     self._tell()
                 code = process.wait()
             except BaseException:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                if process is not None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
                 raise
             finally:
-                process.stdout.close()
+                if process is not None and process.stdout is not None:
+                    process.stdout.close()
         if code:
             raise KernelError(f"{doing} the kernel failed: {self._complaint(start)}")
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 from dstcc_kernel import build, source
 from dstcc_kernel.programs import programs
+from dstcc_kernel.steps import Steps
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
@@ -271,6 +272,28 @@ def test_an_interrupted_build_ends_its_programs_and_leaves_nothing(bench: Bench)
     assert said.endswith("dstcc: interrupted\n")
     assert not Path("/proc", pid.read_text().strip()).exists()
     assert bench.left() == []
+
+
+def test_an_interrupt_while_a_command_starts_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[subprocess.Popen[str]] = []
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *words: object, **how: object) -> None:
+            super().__init__(*words, **how)  # type: ignore[call-overload]
+            begun.append(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Steps(tmp_path / "log", 1, lambda _part: None).run(["sleep", "60"], "building")
+    assert begun[0].returncode == -signal.SIGKILL
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+def test_a_command_of_a_build_can_be_interrupted(tmp_path: Path) -> None:
+    """It has no signals blocked, whatever waits while it starts."""
+    Steps(tmp_path / "log", 1, lambda _part: None).run(["grep", "SigBlk", "/proc/self/status"], "building")
+    assert (tmp_path / "log").read_text().split() == ["SigBlk:", "0" * 16]
 
 
 def test_two_builds_at_once_build_once(bench: Bench) -> None:
