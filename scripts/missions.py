@@ -67,14 +67,18 @@ Windows = list[tuple[float, float]]
 def handover_plan() -> Plan:
     """Who receives the orbiter, by the orbiter's clock: one complex at a time."""
     orbit = geometry.CircularOrbit("mars", **ORBIT, node_deg=90.0)
-    seen = {name: geometry.link_windows("mars", [name], HANDOVER_START, HANDOVER_S) for name, _ in COMPLEXES}
+    seen = {
+        name: geometry.link_times("mars", [name], HANDOVER_START, HANDOVER_S).usable for name, _ in COMPLEXES
+    }
     above = geometry.complement(geometry.occultation(orbit, HANDOVER_START, HANDOVER_S), 0.0, HANDOVER_S)
     contacts = []
     for name, node in COMPLEXES:
         for begin, end in geometry.intersection(shared(seen)[name], above):
             contacts.append(Contact(*whole(begin, end), MRO, node, HANDOVER_BYTES_S))
         # The complex may answer as long as it sees Mars: reports of the last minutes go up after the handover.
-        for begin, end in geometry.link_windows(orbit, [name], HANDOVER_START, HANDOVER_S, direction="up"):
+        for begin, end in geometry.link_times(
+            orbit, [name], HANDOVER_START, HANDOVER_S, direction="up"
+        ).usable:
             contacts.append(Contact(*whole(begin, end), node, MRO, UP_BYTES_S))
     return Plan(tuple(sorted(contacts)))
 

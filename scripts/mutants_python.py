@@ -26,6 +26,8 @@ import importlib
 import importlib.util
 import os
 import resource
+import select
+import signal
 import sys
 import tempfile
 import tomllib
@@ -82,6 +84,8 @@ HELD_S = 60
 """Of CPU time, for the tests of a change that is held."""
 PATIENCE = 3.0
 """Of the CPU time without a mutant, from which on it counts as hung; and two seconds."""
+WALL, WALL_S = 10, 60
+"""Times the CPU limit, and seconds: one that takes longer waits for what never comes, and counts as hung too."""
 
 
 class Tokens(Operator):  # type: ignore[misc]
@@ -330,6 +334,10 @@ def run(path: str, text: str, tests: Sequence[str], limit_s: float, output: Path
         finally:
             sys.stdout.flush()
             os._exit(code)
+    ended = os.pidfd_open(child)
+    if not select.select([ended], [], [], WALL_S + WALL * limit_s)[0]:
+        os.kill(child, signal.SIGKILL)
+    os.close(ended)
     _, status, used = os.wait4(child, 0)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 

@@ -183,7 +183,7 @@ class _Run:
     def obstacles(self, way: str) -> dict[str, geometry.Windows]:
         """What is in the way of what is sent that way, in words, and when; they may overlap."""
         path, duration_s = self.path, float(self.times[-1])
-        behind, below = geometry.link_obstacles(
+        times = geometry.link_times(
             self._orbit() or path.body,
             [path.station],
             self.start,
@@ -197,8 +197,8 @@ class _Run:
         )
         body = path.body.capitalize()
         return {
-            f"{body} below the mask of {path.mask_deg:g} degrees at {path.station}": below,
-            f"occulted by {body}": behind,
+            f"{body} below the mask of {path.mask_deg:g} degrees at {path.station}": times.near_hidden,
+            f"occulted by {body}": times.far_hidden,
             f"the Sun nearer than {path.conjunction_deg:g} degrees": blinded[path.conjunction_deg],
         }
 

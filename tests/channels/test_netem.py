@@ -166,7 +166,7 @@ def test_steps_that_make_no_sense_are_refused():
 
 def test_visibility_shows_in_the_timeline():
     line = timeline(load_profile("lunar"), START, DAY, 60, 1, packet_bytes=1500)
-    windows = geometry.link_windows("moon", ["dss-34"], START, DAY, direction="down")
+    windows = geometry.link_times("moon", ["dss-34"], START, DAY, direction="down").usable
     assert line.usable.mean() * DAY == pytest.approx(geometry.total_s(windows), abs=120)
 
 

@@ -67,7 +67,7 @@ def test_outages_are_the_geometrys():
     profile = load_profile("lunar")
     run = realise(profile, START, DAY, seed=1)
     for outages, way in ((run.outages_s, "down"), (run.up_outages_s, "up")):
-        assert outages == geometry.link_outages("moon", ["dss-34"], START, DAY, direction=way)
+        assert outages == geometry.link_times("moon", ["dss-34"], START, DAY, direction=way).outages
 
 
 def test_an_orbiter_is_hidden_for_the_share_of_its_orbit():

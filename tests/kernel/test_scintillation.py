@@ -79,6 +79,18 @@ def test_a_fade_is_many_packets_long() -> None:
     assert 7 < lengths[1] < lengths[2]
 
 
+@pytest.mark.parametrize(("index", "more"), [(0.0, 1.35), (0.3, 1.6), (0.7, 1.7)])
+def test_losses_of_the_plans_chain_vary_more_than_the_simulators(index: float, more: float) -> None:
+    # What docs/kernel.md says. Bursts as long, but of geometric lengths: the variance of the losses among many packets
+    # is (1 + rho) / (1 - rho) times that of independent ones, rho = 1 - p - r.
+    window = 500
+    lost, chain = simulated(index), chain_of(index)
+    counts = lost.reshape(-1, window).sum(axis=1)
+    there = counts.var() / (window * lost.mean() * (1 - lost.mean()))
+    rho = 1 - chain.p - chain.r
+    assert (1 + rho) / (1 - rho) / there == pytest.approx(more, rel=0.15)
+
+
 def test_acknowledgements_fade_by_the_time_between_them() -> None:
     # An ACK for two full packets is there each 48 ms, a quarter of a fade: it shares the gain of the one before it in
     # 1 - 48/182 of the cases, and bursts are shorter than those of ACKs in a row would be.

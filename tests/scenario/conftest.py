@@ -22,6 +22,16 @@ rate_bps = 240_000
 delay_s = 8
 """
 
+DAY = """
+[scenario]
+name = "a day"
+start = 2026-11-21T00:00:00Z
+duration_s = 86_400
+[video]
+loop_to_s = 1_000
+"""
+"""Of video from Mars, by the clock: the source's keys come next."""
+
 Write = Callable[[str], Path]
 
 

@@ -29,17 +29,12 @@ from dstcc.scenario import (
     to_toml,
 )
 from dstcc.scenario.draws import longest_possible_rtt_s
+from tests.scenario.conftest import DAY
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 DAY_S = 86_400.0
-HEAD = """
-[scenario]
-name = "physics"
-start = 2026-11-21T00:00:00Z
-duration_s = 86_400
-[video]
-synthetic = {chunk_s = 10.0, layer_bps = [40_000]}
-loop_to_s = 1_000
+HEAD = f"""{DAY}
+synthetic = {{chunk_s = 10.0, layer_bps = [40_000]}}
 [playout]
 delay_s = 7_200
 """

@@ -29,6 +29,7 @@ from dstcc.scenario import (
     load_source,
     to_toml,
 )
+from tests.scenario.conftest import DAY
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 DAY_S = 86_400.0
@@ -50,14 +51,8 @@ def plan(tmp_path: Path) -> Callable[..., Scenario]:
         source: str = "synthetic = {chunk_s = 10.0, layer_bps = [40_000]}",
     ) -> Scenario:
         (tmp_path / "plan.txt").write_text(f"{lines}\n{up}\na range +0 +86400 1 2 900\n")
-        (tmp_path / "scenario.toml").write_text(f"""
-[scenario]
-name = "plan"
-start = 2026-11-21T00:00:00Z
-duration_s = 86_400
-[video]
+        (tmp_path / "scenario.toml").write_text(f"""{DAY}
 {source}
-loop_to_s = 1_000
 source = "stored"
 [playout]
 delay_s = 86_400

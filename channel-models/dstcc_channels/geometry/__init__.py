@@ -18,7 +18,7 @@ from .angles import (
 from .bodies import BODIES, Body, body
 from .ephemeris import EPHEMERIDES, Ephemeris
 from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
-from .links import link_obstacles, link_outages, link_windows
+from .links import LinkTimes, link_times
 from .orbits import CircularOrbit, areostationary_orbit, beta_deg, occultation, occultation_share
 from .sites import Site, earth_windows, relay_elevation_deg, relay_windows, site_elevation_deg
 from .stations import COMPLEXES, STATIONS, Station, elevation_deg, station, visibility
@@ -35,6 +35,7 @@ __all__ = [
     "Body",
     "CircularOrbit",
     "Ephemeris",
+    "LinkTimes",
     "Site",
     "Station",
     "Windows",
@@ -50,9 +51,7 @@ __all__ = [
     "elevation_deg",
     "intersection",
     "light_time_s",
-    "link_obstacles",
-    "link_outages",
-    "link_windows",
+    "link_times",
     "occultation",
     "occultation_share",
     "relay_elevation_deg",

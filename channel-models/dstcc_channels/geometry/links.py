@@ -12,6 +12,7 @@ Windows at the receiving end are moved back by the light time, so that the resul
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -30,7 +31,38 @@ Far = str | CircularOrbit | Site
 DIRECTIONS = ("down", "up")
 
 
-def link_windows(
+@dataclass(frozen=True)
+class LinkTimes:
+    """When the two ends of a link see each other, by the sender's clock, in seconds after the start of a run."""
+
+    duration_s: float
+    far: Windows
+    """When a packet may leave as far as the far end goes: no body hides the Earth there, no horizon."""
+    near: Windows
+    """The same of the stations: one of them sees the far end."""
+
+    @property
+    def usable(self) -> Windows:
+        """When a packet may leave so that it arrives."""
+        return intersection(self.far, self.near)
+
+    @property
+    def outages(self) -> Windows:
+        """The rest of the run."""
+        return complement(self.usable, 0.0, self.duration_s)
+
+    @property
+    def far_hidden(self) -> Windows:
+        """When no packet may leave for what is in the far end's way. It may overlap with :attr:`near_hidden`."""
+        return complement(self.far, 0.0, self.duration_s)
+
+    @property
+    def near_hidden(self) -> Windows:
+        """When no packet may leave for what is in the stations' way."""
+        return complement(self.near, 0.0, self.duration_s)
+
+
+def link_times(
     far: Far,
     stations: Iterable[str],
     start: datetime,
@@ -39,65 +71,12 @@ def link_windows(
     direction: str = "down",
     mask_deg: float = DEFAULT_MASK_DEG,
     ephemeris: str = "kepler",
-) -> Windows:
-    """When a packet may leave, seconds after ``start``, so that any of ``stations`` and the far end see each other.
+) -> LinkTimes:
+    """When any of ``stations`` and the far end see each other, in a run of ``duration_s`` from ``start``.
 
     ``mask_deg`` is the least elevation at the stations and at a lander. Raises like :func:`.light_time_s` and
     :func:`.visibility`.
     """
-    there, here = _ends(
-        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
-    )
-    leaves, arrives = (there, here) if direction == "down" else (here, there)
-    return intersection(leaves, arrives)
-
-
-def link_obstacles(
-    far: Far,
-    stations: Iterable[str],
-    start: datetime,
-    duration_s: float,
-    *,
-    direction: str = "down",
-    mask_deg: float = DEFAULT_MASK_DEG,
-    ephemeris: str = "kepler",
-) -> tuple[Windows, Windows]:
-    """When no packet may leave for what is in the far end's way (its body, or its horizon), and for what is in the
-    stations'. The keywords are those of :func:`link_windows`; the two may overlap."""
-    there, here = _ends(
-        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
-    )
-    return complement(there, 0.0, duration_s), complement(here, 0.0, duration_s)
-
-
-def link_outages(
-    far: Far,
-    stations: Iterable[str],
-    start: datetime,
-    duration_s: float,
-    *,
-    direction: str = "down",
-    mask_deg: float = DEFAULT_MASK_DEG,
-    ephemeris: str = "kepler",
-) -> Windows:
-    """When no packet may leave: the rest of the run. The keywords are those of :func:`link_windows`."""
-    usable = link_windows(
-        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
-    )
-    return complement(usable, 0.0, duration_s)
-
-
-def _ends(
-    far: Far,
-    stations: Iterable[str],
-    start: datetime,
-    duration_s: float,
-    *,
-    direction: str,
-    mask_deg: float,
-    ephemeris: str,
-) -> tuple[Windows, Windows]:
-    """When the far end has a view of the Earth and when a station has one of the far end, in the sender's time."""
     if direction not in DIRECTIONS:
         raise InputError(f"direction: {direction!r} is none; allowed: {', '.join(DIRECTIONS)}")
     planet = body(far if isinstance(far, str) else far.body).name
@@ -129,4 +108,4 @@ def _ends(
     edges = edges - light_time_s(receiver, sender, start, edges, ephemeris=ephemeris)
     moved = [(float(one), float(other)) for one, other in edges]
     sent = leaves(0.0, duration_s)
-    return (sent, moved) if down else (moved, sent)
+    return LinkTimes(duration_s, *((sent, moved) if down else (moved, sent)))
