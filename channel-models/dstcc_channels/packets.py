@@ -43,13 +43,8 @@ def packet_process(
     known, behind_bits = code(name), max(behind_bits, 8.0 * packet_bytes)
 
     def share(behind: float) -> NDArray[np.float64]:
-        steady = index <= 0
-        found = np.empty_like(ebn0_db)
-        for chosen, reach in ((steady, np.inf), (~steady, gain_bits)):
-            if chosen.any():
-                ways = spans(packet_bytes, known.frame_bits, behind_bits=behind, gain_bits=reach)
-                found[chosen] = lost_packets(name, ebn0_db[chosen], index[chosen], ways)
-        return found
+        ways = spans(packet_bytes, known.frame_bits, behind_bits=behind, gain_bits=gain_bits)
+        return lost_packets(name, ebn0_db, index, ways)
 
     one = share(0.0)
     return one, burst_end(one, share(behind_bits))
