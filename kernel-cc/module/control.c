@@ -308,9 +308,9 @@ static void dstcc_init(struct sock *sk)
 	dstcc->initial_cwnd = dstcc_initial_window(sk);
 	dstcc_open_window(sk, tp);
 	/*
-	 * The SYN's answer came through cong_control() before this: where the SYN had been repeated,
-	 * as it is if a round trip is longer than the first timeout, that set the pace by a window
-	 * of one. What has no action yet is not paced.
+	 * The SYN's answer came through cong_control() before this: where the SYN had been
+	 * repeated, as it is if a round trip is longer than the first timeout, that set the pace by
+	 * a window of one. What has no action yet is not paced.
 	 */
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

@@ -19,8 +19,8 @@
  * @DSTCC_FLAG_MPTCP: A subflow of an MPTCP connection.
  * @DSTCC_FLAG_BACKUP: Used only when all others fail, by the word of either
  *   end.
- * @DSTCC_FLAG_JOINING: It joins a connection and can carry no data yet, as
- *   the fourth packet of its handshake is not there.
+ * @DSTCC_FLAG_JOINING: It joins a connection and can carry no data yet, as the
+ *   fourth packet of its handshake is not there.
  */
 enum dstcc_flag {
 	DSTCC_FLAG_STEERED = 1,
