@@ -21,6 +21,8 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.placed import placed_rows
 from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
+from scripts.recorded_agent import on_both
+from scripts.recorded_agent import trial as trial_of
 
 from .test_backend import MINI, config_of
 
@@ -129,6 +131,14 @@ def test_a_steered_stream_starts_as_the_simulators(kernel_with_scheduler: Path) 
         mine, theirs = ([getattr(r.samples, column)[i] for i in first_subflow(r)] for r in (ours, real))
         assert mine[4] > 0
         assert theirs[5:12] == pytest.approx(mine[5:12], abs=2, rel=0.01)
+
+
+def test_each_layers_bytes_are_on_the_links_of_the_simulators(kernel_with_scheduler: Path) -> None:
+    """Under a recorded agent, so that no two nearly equal actions part the trials: lossless, draw 3 of the links, of
+    which both carry the base layer. Within 2 % of what a layer has."""
+    ours, real = on_both(load_policy("iodst-dqn+"), trial_of(3, 4_000, lossless=True))
+    assert ours[0].min() > 10**6
+    assert (abs(ours - real) <= 0.02 * ours.sum(axis=1, keepdims=True)).all(), (ours, real)
 
 
 def test_a_kernel_that_bypasses_the_scheduler_fails_the_trial(

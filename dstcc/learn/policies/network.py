@@ -212,11 +212,35 @@ class LstmActor:
         return actions
 
 
+class Recorded:
+    """What was put out in another trial, a row a step whatever is observed; the last row stays.
+
+    So that two backends meet the same decisions. The header's ``network`` is ``{"kind": "recorded"}``; the tensor
+    ``outputs`` has (steps, outputs).
+    """
+
+    def __init__(self, document: Mapping[str, Any], tensors: Tensors, inputs: int, outputs: int) -> None:
+        """Raise ValueError for rows of another length than the action space asks for, or none."""
+        rows = tensors.get("outputs")
+        fits = rows is not None and rows.ndim == 2 and len(rows) > 0 and rows.shape[1] == outputs
+        if set(document) != {"kind"} or set(tensors) != {"outputs"} or not fits:
+            shapes = ", ".join(f"{name} {tensor.shape}" for name, tensor in tensors.items()) or "none"
+            raise ValueError(f"network recorded: kind, and a tensor outputs (steps, {outputs}), not {shapes}")
+        self._rows, self._step = tensors["outputs"], 0
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """One step."""
+        row = self._rows[min(self._step, len(self._rows) - 1)]
+        self._step += 1
+        return np.tile(row, (len(observations), 1))
+
+
 NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] = {
     "mlp": Mlp,
     "per-subflow": PerSubflow,
     "table": Table,
     "lstm-actor": LstmActor,
+    "recorded": Recorded,
     KIND: Sets,
 }
 """A header's ``network.kind`` → what builds it from the header's ``network``, tensors, inputs and outputs."""

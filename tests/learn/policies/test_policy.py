@@ -78,6 +78,29 @@ def test_outputs_are_the_layers_by_hand() -> None:
     assert policy.outputs(seen[:1]) == pytest.approx(expected[:1], abs=1e-5)
 
 
+def test_a_recorded_network_puts_out_its_rows_whatever_it_sees(tmp_path: Path) -> None:
+    made = constant((0, 0, 0, 0))
+    rows = np.arange(3 * made.action.outputs, dtype=np.float32).reshape(3, -1)
+    save_policy(
+        tmp_path / "tape.safetensors", replace(made, network={"kind": "recorded"}, tensors={"outputs": rows})
+    )
+    tape = load_policy(tmp_path / "tape.safetensors")
+    seen = np.random.default_rng(1).normal(size=(2, tape.observation.size)).astype(np.float32)
+    for row in (0, 1, 2, 2):  # the last one stays
+        assert tape.outputs(seen).tolist() == [rows[row].tolist()] * 2
+    assert replace(tape).outputs(seen[:1]).tolist() == [rows[0].tolist()]  # of a trial of its own
+
+
+@pytest.mark.parametrize(("shape", "name"), [((0, 1), "outputs"), ((4, -1), "outputs"), ((4, 0), "rows")])
+def test_recorded_rows_that_are_no_actions_are_refused(shape: tuple[int, int], name: str) -> None:
+    made = constant((0, 0, 0, 0))
+    rows = np.zeros((shape[0], made.action.outputs + shape[1]), dtype=np.float32)
+    with pytest.raises(
+        ValueError, match=rf"a tensor outputs \(steps, {made.action.outputs}\), not {name} \("
+    ):
+        replace(made, network={"kind": "recorded"}, tensors={name: rows})
+
+
 def test_a_shipped_policy_is_known_by_its_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "POLICIES", file.parent)
     assert load_policy("made").header() == load_policy(file).header()
