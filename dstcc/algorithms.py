@@ -334,6 +334,7 @@ NO_SCHEDULER = "none"
 """The scheduler's name in the trials of a transfer, which has none."""
 PINNED = "layer-pinned"
 """The one scheduler that applies to a transfer: with it the operator chooses each layer's link."""
+DEFAULT_SCHEDULER = "minrtt"
 
 if len({row.name for row in TABLE}) != len(TABLE):
     raise RuntimeError("dstcc.algorithms.TABLE names an algorithm twice")

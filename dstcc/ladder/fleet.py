@@ -17,7 +17,7 @@ from dstcc.metrics import layer_table
 from dstcc.scenario import draw_trial, engine_config, load_source
 from dstcc.weights import layer_weights
 
-from .shown import act, mission_of, seen_of
+from .shown import act, mission_of, seen_of, unplannable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,12 +126,10 @@ def check(scenario: Scenario) -> None:
         (transport.mode == "coded", 'transport.mode: a ladder steers coded packets: mode = "coded"'),
         (len(transport.congestion) == 1, "transport.congestion: a ladder has one congestion control"),
         (not transport.controller, "transport.controller: give controllers with --controller"),
-        (
-            scenario.playout.mode == "deadline",
-            'playout.mode: what is played has deadlines: mode = "deadline"',
-        ),
         (scenario.video.source == "live", 'video.source: blocks end with what is captured: source = "live"'),
     ]
     for holds, rule in rules:
         if not holds:
             raise InputError(f"{name}: {rule}")
+    if problem := unplannable(scenario):
+        raise InputError(f"{name}: {problem}")

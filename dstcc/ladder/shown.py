@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dstcc.engine import CodedStepper, EngineConfig
     from dstcc.engine.config import Float64Array
+    from dstcc.scenario import Scenario
 
     from .seen import Decision
 
@@ -41,6 +42,13 @@ class Shown(Protocol):
     @property
     def episode_values(self) -> Float64Array:
         """(K, ...): mission time first."""
+
+
+def unplannable(scenario: Scenario) -> str | None:
+    """Why nobody plans repair for a scenario of coded packets; None where somebody can."""
+    if scenario.playout.mode == "deadline":
+        return None
+    return f"playout.mode = '{scenario.playout.mode}': repair is planned by deadlines: mode = 'deadline'"
 
 
 def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:

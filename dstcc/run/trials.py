@@ -260,9 +260,11 @@ def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Cont
 
 
 def _check_within(scenario: Scenario, source: Source, policy: ForecastPolicy) -> None:
-    """Refuse a policy of coded packets whose training had no missions like the scenario's first trial."""
-    from dstcc.ladder.shown import mission_of
+    """Refuse a policy of coded packets for what nobody plans, and for what its training had no missions like."""
+    from dstcc.ladder.shown import mission_of, unplannable
 
+    if problem := unplannable(scenario):
+        raise InputError(f"{scenario.scenario.name}: {problem}; the policy {policy.name} plans")
     setup = draw_trial(scenario, source, scenario.run.seed)
     config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")
     policy.check_within(mission_of([config], source.layers, subflow_links(config.links)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dstcc.algorithms import TRANSFERS
+from dstcc.algorithms import DEFAULT_SCHEDULER, TRANSFERS
 from dstcc.engine.config import Coding as EngineCoding
 from dstcc.engine.config import Link, Objects
 from dstcc.errors import InputError, ScenarioError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     Int64Array = NDArray[np.int64]
 
 CODED = "coded"
-DEFAULT_SCHEDULER = "minrtt"
 MOST_PACKETS = {"mds": 65_535, "raptorq": 1 << 24}
 """Source and repair packets of a block: Reed–Solomon over GF(2^16), and RaptorQ's encoding symbols."""
 MOST_SOURCE = {"mds": 65_535, "raptorq": 56_403}

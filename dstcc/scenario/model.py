@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import (
     CONGESTION,
+    DEFAULT_SCHEDULER,
     PER_LINK_KEYS,
     PINNED,
     TRANSFERS,
@@ -61,7 +62,6 @@ from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix
 from .variant import Variant, as_variant, place_of
 
-DEFAULT_SCHEDULER = "minrtt"
 MAX_LAYERS = 8
 MAX_LINKS = MAX_SUBFLOWS = 64
 MAX_VARIANTS = 64

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import TRANSFERS
+from dstcc.algorithms import DEFAULT_SCHEDULER, PINNED, TRANSFERS, unmet
 
 from .coding import CODED, Coding
 from .fields import AsTuple, Table, broken
@@ -55,7 +55,7 @@ class Variant(Table):
     congestion: Annotated[str, Field(min_length=1)] | None = None
     """A congestion control or ``ltp``; beside ``controller`` what a policy of coded packets runs over."""
     scheduler: Annotated[str, Field(min_length=1)] | None = None
-    """The scenario's first unless given."""
+    """The scenario's first unless given, if the variant's transport can have it."""
     controller: Annotated[str, Field(min_length=1)] | None = None
     """A policy, instead of the two."""
     set: dict[str, Any] = Field(default_factory=dict)
@@ -95,7 +95,7 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
         if under is not None:
             algorithm["congestion"] = under
     else:
-        scheduler = variant.scheduler or next(iter(scenario.transport.scheduler), None)
+        scheduler = variant.scheduler or _inherited(scenario, variant, settings.get("mode", "stream"))
         algorithm = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
         if variant.scheduler is None and scheduler != "layer-pinned":
             settings.pop("layer_links", None)
@@ -109,6 +109,16 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
         coding = _coding(scenario, variant)
     changed = {"transport": transport, "coding": coding, "run": run, "variant": ()}
     return scenario.model_copy(update=changed)
+
+
+def _inherited(scenario: Scenario, variant: Variant, mode: str) -> str | None:
+    """The scenario's first scheduler, where the variant's transport can have it."""
+    first = next(iter(scenario.transport.scheduler), None)
+    if variant.congestion in TRANSFERS:
+        return first if first == PINNED else None
+    if first is None or (first != DEFAULT_SCHEDULER and mode == CODED):
+        return None
+    return first if unmet(first, "scheduler", paths=2, mode=mode) is None else None
 
 
 def _under(scenario: Scenario, variant: Variant, *, coded: bool) -> str | None:

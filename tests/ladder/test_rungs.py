@@ -145,7 +145,7 @@ def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
     [
         (["transport.mode=stream", "transport.handshake=true", "coding="], 'mode = "coded"'),
         (["transport.congestion=['open-loop', 'cubic']"], "one congestion control"),
-        (["playout.mode=stall", "playout.delay_rtts="], 'mode = "deadline"'),
+        (["playout.mode=stall", "playout.delay_rtts="], "mode = 'deadline'"),
         (["video.source=stored"], 'source = "live"'),
         (["link.0.loss={gilbert_elliott={p=0.1, r=0.1}}"], "knows the laws of"),
     ],

@@ -9,9 +9,9 @@ import pytest
 
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.errors import MissingCapabilityError
+from dstcc.errors import InputError, MissingCapabilityError
 from dstcc.run import run_trials
-from dstcc.run.trials import Judge
+from dstcc.run.trials import Judge, load_controllers
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
 from tests.made_results import objects, result, toy_simulate
 
@@ -183,3 +183,28 @@ def test_a_variant_with_other_segments_has_a_bound_of_its_own(
     )
     run_trials(load(scenario_file, "run.seeds=1"), jobs=1)
     assert asked == [(1, 1460), (1, 500)]
+
+
+def test_a_planner_of_repair_needs_deadlines(tmp_path: Path) -> None:
+    # It ended in an AssertionError.
+    path = tmp_path / "mission.toml"
+    path.write_text("""
+[scenario]
+name = "waits"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [20_000]}
+loop_to_s = 10
+[[link]]
+name = "a"
+rate_bps = 200_000
+delay_s = 8
+[transport]
+mode = "coded"
+congestion = "open-loop"
+controller = "gru-mpc"
+[playout]
+mode = "stall"
+""")
+    scenario = load_scenario(path)
+    with pytest.raises(InputError, match=r"waits: playout.mode = 'stall': repair is planned by deadlines"):
+        load_controllers(scenario, load_source(scenario))

@@ -196,3 +196,21 @@ def test_seeds_that_are_no_span_are_refused(write: Write, seeds: str, rule: str)
     with pytest.raises(ScenarioError, match=rf"variant\.0\.chosen_on.*|{rule}") as error:
         read(write, f"{TUNED}chosen_on = {seeds}\n")
     assert "variant.0.chosen_on" in str(error.value) and rule in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "settings", "under"),
+    [
+        ("linux", 'congestion = "cubic"', "linux"),
+        ("linux", 'congestion = "cubic"\nset = {mode = "lanes"}', "minrtt"),
+        ("ecf", 'congestion = "cubic"\nset = {mode = "lanes"}', "ecf"),
+        ("ecf", 'congestion = "cubic"\nset = {mode = "coded"}', "minrtt"),
+        ("layer-pinned", 'congestion = "ltp"', "layer-pinned"),
+        ("linux", 'congestion = "ltp"', "minrtt"),
+    ],
+)
+def test_a_variant_has_the_scenarios_scheduler_where_its_transport_can(
+    write: Write, first: str, settings: str, under: str
+) -> None:
+    text = f'{MINIMAL}[transport]\nscheduler = "{first}"\n[run]\nscale = 1\n{variant(settings)}'
+    assert load_scenario(write(text)).as_variant("mine").transport.scheduler == (under,)

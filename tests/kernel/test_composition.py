@@ -1,0 +1,33 @@
+"""What docs/composition.md says that the kernel runs, it runs: a pair of each transport and each capability."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.api import emulate
+from scripts.composition import CAPABILITIES, TRANSPORTS, ask_kernel, check, pair, write
+
+PAIRS = [
+    ("stream", "moving ends"),
+    ("lanes", "bursts of losses"),
+    ("`dstcc`", "outages"),
+    ("coded, rates told", "frames at Eb/N0"),
+    ("`gru-mpc`", "no `slot_s`"),
+    ("lanes", "stored video"),
+    ("coded, rates told", "playout that waits"),
+]
+
+
+def test_the_pairs_have_all_that_the_kernel_takes() -> None:
+    taken = [(t, c) for t in TRANSPORTS for c in CAPABILITIES if not pair(t, c, ask_kernel).refusal]
+    assert {t for t, _ in PAIRS} == {t for t, _ in taken}
+    assert {c for _, c in PAIRS} == {c for _, c in taken}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("transport", "capability"), PAIRS)
+def test_a_pair_runs(transport: str, capability: str, kernel: Path, tmp_path: Path) -> None:
+    scenario = write(transport, capability, tmp_path)
+    check(emulate(scenario, backend="kernel", quality=False).trials.to_pylist())
