@@ -194,7 +194,11 @@ def _bounds(value: Any) -> list[float]:
 def _more(link: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
     said = [f"{key} {PurePath(str(link[key])).name}" for key in ("profile", "contacts") if link.get(key)]
     up = _bounds(link.get("up_rate_bps")) or _bounds(resolved.get("up_rate_bps"))
-    if up and up != (_bounds(link.get("rate_bps")) or _bounds(resolved.get("rate_bps"))):
+    if (
+        up
+        and link.get("up_rate_bps") != "rate_bps"
+        and up != (_bounds(link.get("rate_bps")) or _bounds(resolved.get("rate_bps")))
+    ):
         said.append(f"up {span('bps', up)}")
     if link.get("queue_bytes"):
         said.append(f"queue {quantity('bytes', float(link['queue_bytes']))}")

@@ -19,7 +19,7 @@ from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError, ScenarioError
 
 from .changing import Steps, chain_until_s, least, rate_rows, shares
-from .fields import NS_PER_S, BodyPair, Draw, ns
+from .fields import AS_DOWN, NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
 from .physics import DelayColumns, Outages, Physics, at_rate, clamped, clipped_contacts, physics
@@ -225,10 +225,15 @@ def _rates(link: Link, known: Physics, draw: Callable[..., float]) -> tuple[Step
             return rate
         return planned if rate is None or "rate" in link.contacts_override else least(planned, rate)
 
-    down, up = own("rate_bps", known.rate_bps), own("up_rate_bps", known.up_rate_bps)
-    if up is None and down is not None and (link.contacts is None or link.profile is not None):
-        up = rate_rows([(0.0, max(down[1]))])  # a link or a profile with one rate has it both ways
-    return within(known.plan_rate, down, "rate_bps"), within(known.up_plan_rate, up, "up_rate_bps")
+    own_down = own("rate_bps", known.rate_bps)
+    down = within(known.plan_rate, own_down, "rate_bps")
+    if link.up_rate_bps == AS_DOWN:
+        up: Steps | None = rate_rows([(0.0, max(down[1]))])
+    else:
+        up = own("up_rate_bps", known.up_rate_bps)
+    if up is None and own_down is not None and (link.contacts is None or link.profile is not None):
+        up = rate_rows([(0.0, max(own_down[1]))])  # a link or a profile with one rate has it both ways
+    return down, within(known.up_plan_rate, up, "up_rate_bps")
 
 
 def _slower_than_planned(scenario: Scenario, link: Link, known: Physics) -> Iterator[str]:

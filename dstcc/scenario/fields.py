@@ -146,6 +146,8 @@ Rate = Annotated[float, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second."""
 DrawableRate = Annotated[_Drawable, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second, or a draw of them."""
+AS_DOWN = "rate_bps"
+"""A rate of the way up that is said to be that of the way down, whatever that is or is drawn to be."""
 DrawableProbability = Annotated[_Drawable, _within(0, 1)]
 DrawableDb = Annotated[_Drawable, _within(-50, 100)]
 """Decibels, or a draw of them."""

@@ -43,6 +43,7 @@ from .coding import Coding, check_coding, check_transport
 from .coding import misfit as coding_misfit
 from .constants import Constants
 from .fields import (
+    AS_DOWN,
     AsTuple,
     Bytes,
     Delay,
@@ -171,6 +172,17 @@ RateOverTime = Annotated[
 """Bits per second: constant, drawn per seed, or a table over mission time whose rows hold until the next."""
 
 
+def _kind_of_up_rate(value: Any) -> str:
+    return "<as down>" if value == AS_DOWN else "<one>"
+
+
+UpRate = Annotated[
+    Annotated[DrawableRate, Tag("<one>")] | Annotated[Literal["rate_bps"], Tag("<as down>")],
+    Discriminator(_kind_of_up_rate),
+]
+"""Bits per second, constant or drawn per seed; or that of the way down, whatever that is."""
+
+
 class Link(Table):
     """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
 
@@ -187,8 +199,8 @@ class Link(Table):
     """The plan's node that sends the data."""
     destination: Annotated[int, Field(ge=1)] | None = None
     rate_bps: RateOverTime | None = None
-    up_rate_bps: DrawableRate | None = None
-    """``rate_bps`` unless given, of a table its highest."""
+    up_rate_bps: UpRate | None = None
+    """``rate_bps``, of a table its highest, where so said or where nothing gives it."""
     delay_s: Delay | None = None
     """One-way delay, the same in both directions."""
     loss: LossModel | None = None

@@ -18,7 +18,7 @@ from dstcc.errors import ScenarioError, StreamError
 from dstcc.reading import file_sha256
 
 from .coding import is_rates_file
-from .fields import NS_PER_S
+from .fields import AS_DOWN, NS_PER_S
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 from .physics import profile_of
 from .work import check_objects
@@ -221,6 +221,8 @@ def _emulated(scenario: Scenario) -> dict[str, Any]:
     if scenario.coding is None:
         document.pop("coding")
     for link, keys in zip(scenario.link, document["link"], strict=True):
+        if link.up_rate_bps == AS_DOWN and link.profile is None and link.contacts is None:
+            keys["up_rate_bps"] = None  # the same mission, said or assumed
         if link.profile is not None:
             keys["profile"] = profile_of(link.profile).model_dump(mode="json", exclude=NOT_PHYSICS)
         if link.contacts is not None:

@@ -10,7 +10,8 @@ import pytest
 
 from dstcc.engine.config import FrameSchedule, Link
 from dstcc.engine.config import Loss as EngineLoss
-from dstcc.scenario import describe, draw_links, load_scenario, parse_override, rtt_s
+from dstcc.errors import ScenarioError
+from dstcc.scenario import content_hash, describe, draw_links, load_scenario, parse_override, rtt_s
 from dstcc.scenario.draws import describe_loss, link_notes, longest_possible_rtt_s
 
 UPLINKS = [parse_override(f"link.{link}.up_rate_bps=2000") for link in (0, 1)]
@@ -165,6 +166,37 @@ def test_a_reader_is_told_of_values_outside_a_codes_table_in_either_direction(mi
     assert link_notes(load_scenario(minimal, [*UPLINKS, parse_override(inside)])) == ()
 
 
+@pytest.mark.parametrize(
+    "down", ["{log_uniform = [1000, 50_000]}", "[[0, 1000], [60, 3000], [90, 2000]]", "7_000"]
+)
+def test_an_uplink_said_to_be_as_the_data_is_the_assumed_one_without_the_note(
+    minimal: Path, down: str
+) -> None:
+    said, assumed = (
+        load_scenario(minimal, [parse_override(text) for text in (f"link.0.rate_bps={down}", *more)])
+        for more in (["link.0.up_rate_bps=rate_bps"], [])
+    )
+    assert draw_links(said, 3) == draw_links(assumed, 3)
+    # a policy trained before it was said has been trained on this
+    assert content_hash(said) == content_hash(assumed)
+    slower = load_scenario(minimal, [parse_override("link.0.up_rate_bps=999")])
+    assert content_hash(slower) != content_hash(load_scenario(minimal))
+
+
+def test_an_uplink_said_to_be_as_the_data_replaces_a_profiles(minimal: Path) -> None:
+    profile = ["link.0.rate_bps=", "link.0.delay_s=", "link.0.loss=", "link.0.profile=lunar"]
+    there = [
+        parse_override(text)
+        for text in (*profile, "scenario.start=2028-05-01T04:00:00Z", "scenario.duration_s=600")
+    ]
+    said = load_scenario(minimal, [*there, parse_override("link.0.up_rate_bps=rate_bps")])
+    own = load_scenario(minimal, there)
+    assert [draw_links(one, 1)[0].up_rate_bps for one in (own, said)] == [256e3, 100e6]
+    assert content_hash(said) != content_hash(own)
+    with pytest.raises(ScenarioError, match=r"link.0.up_rate_bps = 'rate': "):
+        load_scenario(minimal, [parse_override("link.0.up_rate_bps=rate")])
+
+
 def test_an_uplink_as_fast_as_the_data_is_said_where_nobody_asked_for_it(minimal: Path) -> None:
     def notes(*overrides: str) -> tuple[str, ...]:
         return link_notes(load_scenario(minimal, [parse_override(text) for text in overrides]))
@@ -174,6 +206,7 @@ def test_an_uplink_as_fast_as_the_data_is_said_where_nobody_asked_for_it(minimal
         for name, rate in (("relay", "115,200"), ("direct", "240,000"))
     )
     assert notes("link.0.up_rate_bps=2000", "link.1.up_rate_bps=240000") == ()
+    assert notes("link.0.up_rate_bps=rate_bps", "link.1.up_rate_bps=rate_bps") == ()
     [table] = notes("link.0.rate_bps=[[0, 1000], [60, 3000]]", "link.1.up_rate_bps=2000")
     assert table.endswith("3,000 bit/s")
     # a physical profile has an uplink of its own
