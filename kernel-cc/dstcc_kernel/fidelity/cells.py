@@ -6,7 +6,8 @@ ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``:
 links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
 has a third link, with twice the first one's round trip and a hundredth of its losses. Ten have one link, a shallow
 queue and no losses. Smaller ones have lanes on one link: over queues of 0.2 to 0.3 of what it holds, one size a seed,
-as nothing else is left to chance there; with losses both ways and an outage; in Mars' true time.
+as nothing else is left to chance there; with losses both ways and an outage; in Mars' true time. Others have three
+such links, with lanes and in one stream.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _missions() -> Iterator[Cell]:
 
 
 def _small(alone: Cell) -> Iterator[Cell]:
-    """Lanes on one link, in short runs, so that each cell can have many."""
+    """Short runs, so that each cell can have many: lanes on one link, and three links."""
     shallow = alone._replace(queue_share=SHALLOWS[0], queue_to=SHALLOWS[1])
     for name, lanes in product(("cubic", "newreno", "westwood", "bbr"), (2, 8, 16)):
         yield shallow._replace(congestion=name, lanes=lanes, bdp_packets=SHALLOW_PACKETS[lanes])
@@ -161,6 +162,11 @@ def _small(alone: Cell) -> Iterator[Cell]:
         yield troubled._replace(congestion=name, lanes=8)
     for name, lanes in product(("cubic", "newreno"), (2, 8)):
         yield alone._replace(congestion=name, lanes=lanes, rtt_s=MARS_RTT_S, queue_share=1.0, loss=1e-3)
+    three = alone._replace(links=3, queue_share=1.0, loss=1e-3)
+    for name in ("cubic", "newreno", "westwood"):
+        yield three._replace(congestion=name, lanes=4)
+    for name in ("cubic", "newreno", "bbr"):
+        yield three._replace(congestion=name, mode="stream", lanes=1)
 
 
 def scenario_of(cell: Cell, seed: int = 1) -> Scenario:
