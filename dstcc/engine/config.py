@@ -511,6 +511,7 @@ class Steps:
     """Timeouts without an answer."""
     lost_segments: Int64Array
     """Held to be lost and not yet repaired."""
+    inflight_segments: Int64Array
     pacing_bps: Float64Array
     """0 where the control does not pace."""
 

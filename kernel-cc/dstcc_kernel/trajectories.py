@@ -29,10 +29,12 @@ from .trajectory import (
     LANE,
     SEGMENT,
     SILENCE_SLOTS,
+    SUBFLOW,
     VERSION,
     Case,
     Recorded,
     Row,
+    ScriptedLink,
     by_lane,
     bytes_of,
     merged,
@@ -56,6 +58,8 @@ MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
 UNPACED = (1 << 64) - 1
 """A pacing rate of no limit."""
+LANE_AT = 19
+"""Of an event's numbers; the bytes of layers follow."""
 GAIN_ONE, GAIN_PROBE_BW = 256, 512
 """BBR's pacing gain as it cruises, and its window's in PROBE_BW."""
 
@@ -83,7 +87,7 @@ def text_of(case: Case, sections: Sequence[str]) -> str:
         f"# {case.what}.",
         f"{VERSION}{built().facts['version']}: {meant}python -m dstcc_kernel.trajectories"
         f" -o tests/engine/trajectories{folder} --only {case.name}",
-        f"# {COLUMNS}{LANE if case.lanes > 1 else ''}",
+        f"# {COLUMNS}{LANE if case.lanes > 1 else SUBFLOW if case.paths else ''}",
     )
     return "\n".join((*head, *sections)) + "\n"
 
@@ -125,14 +129,20 @@ def parse(text: str) -> Recorded:
     start, *lines = text.splitlines()
     events = [tuple(map(int, line.split())) for line in lines]
     rows = [_row(event) for event in events]
-    phases = tuple(_phases([event for event in events if event[-1] == lane]) for lane in by_lane(rows))
+    phases = tuple(_phases([event for event in events if event[LANE_AT] == lane]) for lane in by_lane(rows))
     return Recorded(rows, int(start) / 1e9 - BOOT_S, phases, release().name)
 
 
 def _row(event: tuple[int, ...]) -> Row:
-    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, *_, lane = event
+    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, sacked, lost, retrans, unacked, *_ = (
+        event
+    )
     pacing_bps = 0 if pacing == UNPACED else 8 * pacing
-    return Row(t, una, cwnd, ssthresh, srtt, rto, pacing_bps, merged(state), backoff, lost, lane)
+    flight, placed = unacked - sacked - lost + retrans, event[LANE_AT + 1 :]
+    return Row(
+        *(t, una, cwnd, ssthresh, srtt, rto, pacing_bps, merged(state), backoff, lost, event[LANE_AT]),
+        *((flight, placed) if placed else ()),
+    )
 
 
 def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -143,7 +153,7 @@ def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     drawn: list[int] = []
     cruises = probes = False
     since = 0
-    for t, *_, pacing_gain, cwnd_gain, rtprop_us, _ in events:
+    for t, *_, pacing_gain, cwnd_gain, rtprop_us, _ in (event[: LANE_AT + 1] for event in events):
         came, probes = not probes, cwnd_gain == GAIN_PROBE_BW
         if not probes:
             cruises = False
@@ -156,19 +166,31 @@ def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(drawn)
 
 
+def address(path: int) -> str:
+    """The spacecraft's on a further link."""
+    return f"10.0.0.{10 + path}"
+
+
+def _link(path: ScriptedLink, down: int, up: int) -> tuple[str, ...]:
+    return (
+        "link",
+        f"down {path.rate_bps!r} {path.queue_bytes} {down}",
+        f"up {path.rate_bps!r} 1000000000 {up}",
+    )
+
+
 def _setup(case: Case, congestion: str) -> dict[str, object]:
     down = TCP_OPTIONS + (MPTCP_DATA_OPTIONS if case.mptcp else 0)
     up = TCP_OPTIONS + (MPTCP_ACK_OPTIONS if case.mptcp else 0)
-    rate, buffer = case.rate_bps, case.buffer_bytes
+    buffer = case.buffer_bytes
     decisions = DECISIONS if congestion == MODULE_LAW else ()
     plan = [
         f"mptcp {case.mptcp:d}",
         f"congestion {congestion}",
         f"mss {SEGMENT}",
         f"buffers {buffer} {buffer}",
-        "link",
-        f"down {rate!r} {case.queue_bytes} {down}",
-        f"up {rate!r} 1000000000 {up}",
+        f"layers {case.layers if case.paths else 0}",
+        *_link(case.links[0], down, up),
         f"start {START_NS}",
         f"end {round(case.end_s * 1e9)}",
         *(f"delay {t} {delay}" for t, delay in case.delay_table),
@@ -181,6 +203,16 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
             f"{-1 if n * SEGMENT >= ENDLESS // 2 else bytes_of(n)}"
             for t, n in case.writes
         ),
+        *(
+            line
+            for k, path in enumerate(case.paths)
+            for line in (
+                *_link(path, down, up),
+                f"delay 0 {round(path.rtt_s / 2 * 1e9)}",
+                f"path {address(k)}",
+                *(f"drop {segment} {times}" for segment, times in path.drops),
+            )
+        ),
         *(f"look {round(d.at_s * 1e9) + LOOK_NS} {2**62}" for d in decisions if d.at_s < case.end_s),
     ]
     return {
@@ -192,6 +224,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         "sysctls": {},
         "plan": "\n".join(plan) + "\n",
         "program": str(program("trajectory")),
+        "addresses": [address(k) for k in range(len(case.paths))],
         "mtu": SEGMENT + HEADER_BYTES + down,
         "initial_cwnd": 10,
         "initial_rwnd": 45,

@@ -49,8 +49,29 @@ OPEN, RECOVERY, LOSS = 0, 3, 4
 
 
 @dataclass(frozen=True)
+class ScriptedLink:
+    """Another link, and the subflow that joins over it."""
+
+    rtt_s: float
+    bdp: int = 200
+    queue: int = DEEP
+    drops: tuple[tuple[int, int], ...] = ()
+    """As a :class:`Case` has them, of the subflow's own segments."""
+
+    @property
+    def rate_bps(self) -> float:
+        """Of the wire, both ways."""
+        return self.bdp * WIRE * 8 / self.rtt_s
+
+    @property
+    def queue_bytes(self) -> int:
+        """As the link counts. Half a packet more than it holds: no packet finds room by a nanosecond."""
+        return min(self.queue * WIRE + WIRE // 2, DEEP)
+
+
+@dataclass(frozen=True)
 class Case:
-    """A script: one link, and on it one sender or several lanes."""
+    """A script: one link, and on it one sender or several lanes; or several, with a subflow of one connection each."""
 
     name: str
     what: str
@@ -76,6 +97,10 @@ class Case:
     lanes: int = 1
     """Connections that share the link and its queue. Of several each is written what its window has room for, of one
     write at a time, as the kernel backend does."""
+    paths: tuple[ScriptedLink, ...] = ()
+    """Beside the first. The subflows are numbered as lanes are; the kernel's own scheduler has them."""
+    layers: int = 1
+    """Writes are of so many layers, by turns."""
     without: tuple[str, ...] = ()
     """Controls that it is not recorded of."""
     mptcp: bool = True
@@ -97,11 +122,15 @@ class Case:
             raise InputError(
                 f"trajectory case '{self.name}' cannot be scripted: drops are of one lane, not of several"
             )
+        if self.paths and (self.lanes > 1 or not self.mptcp):
+            raise InputError(
+                f"trajectory case '{self.name}' cannot be scripted: paths are of one connection of MPTCP, not of lanes"
+            )
 
     @property
-    def rate_bps(self) -> float:
-        """Of the wire, both ways."""
-        return self.bdp * WIRE * 8 / self.rtt_s
+    def links(self) -> tuple[ScriptedLink, ...]:
+        """All of them, the first one's own events left out."""
+        return (ScriptedLink(self.rtt_s, self.bdp, self.queue, self.drops), *self.paths)
 
     @property
     def delay_table(self) -> list[tuple[int, int]]:
@@ -113,15 +142,14 @@ class Case:
         return rows
 
     @property
-    def queue_bytes(self) -> int:
-        """As the link counts. Half a packet more than it holds: no packet finds room by a nanosecond."""
-        return min(self.queue * WIRE + WIRE // 2, DEEP)
-
-    @property
     def buffer_bytes(self) -> int:
-        """The sockets': four times what a link and its queue hold, as the backend has it."""
-        held = self.bdp * WIRE + min(self.queue, 8 * self.bdp) * WIRE
-        return max(4 << 20, 4 * held)
+        """The sockets': four times what links and their queues hold, as the backend has it; of several links while
+        the slowest one's round trip lasts."""
+        slowest_s = max(link.rtt_s for link in self.links)
+        held = sum(
+            (link.bdp * slowest_s / link.rtt_s + min(link.queue, 8 * link.bdp)) * WIRE for link in self.links
+        )
+        return max(4 << 20, round(4 * held))
 
 
 @dataclass(frozen=True)
@@ -155,11 +183,16 @@ class Row:
     lost: int
     """Segments held to be lost and not yet repaired."""
     lane: int = 0
+    flight: int = 0
+    """Segments; of cases of several links, as what follows."""
+    placed: tuple[int, ...] = ()
+    """Bytes of each layer that the subflow has sent, what it repeats counted once."""
 
     def line(self) -> str:
         """As in a file: of the first lane without its number."""
         threshold = "-" if self.ssthresh >= INFINITE else str(self.ssthresh)
-        lane = f" {self.lane}" if self.lane else ""
+        lane = f" {self.lane}" if self.lane or self.placed else ""
+        lane += f" {self.flight} {','.join(map(str, self.placed))}" if self.placed else ""
         return (
             f"{self.t_ns / 1e9:.4f} {self.una} {self.cwnd} {threshold} {self.srtt_us / 1e3:.1f} "
             f"{self.rto_us / 1e3:.0f} {self.pacing_bps / 1e3:.0f} {self.state} {self.backoff} {self.lost}{lane}"
@@ -168,7 +201,8 @@ class Row:
     @staticmethod
     def read(line: str) -> Row:
         """A line of a file."""
-        t, una, cwnd, threshold, srtt, rto, pacing, state, backoff, lost, *lane = line.split()
+        t, una, cwnd, threshold, srtt, rto, pacing, state, backoff, lost, *rest = line.split()
+        lane, flight, placed = (*rest, *("0", "0", "")[len(rest) :])
         return Row(
             round(float(t) * 1e9),
             int(una),
@@ -180,7 +214,9 @@ class Row:
             int(state),
             int(backoff),
             int(lost),
-            *map(int, lane),
+            int(lane),
+            int(flight),
+            tuple(int(count) for count in placed.split(",") if count),
         )
 
 
@@ -189,8 +225,8 @@ LAST_DIGIT_NS = 100_000
 VERSION = "# Linux "
 """Begins a file's line that says which kernel it was."""
 COLUMNS = "t_s una cwnd ssthresh srtt_ms rto_ms pacing_kbps state backoff lost"
-LANE = " [lane]"
-"""After the columns of a case of several."""
+LANE, SUBFLOW = " [lane]", " subflow flight bytes_of_layers"
+"""After the columns of a case of several lanes, and of several links."""
 
 
 def merged(state: int) -> int:
@@ -229,7 +265,7 @@ def thinned(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 def _thinned_lane(case: Case, rows: Sequence[Row]) -> list[Row]:
     times = [row.t_ns for row in rows]
-    kept = {t: replace(at(rows, times, t), t_ns=t) for t in grid(case)}
+    kept = {t: replace(at(rows, times, t), t_ns=t) for t in grid(case) if t >= times[0]}
     for before, row in pairwise(rows):
         if (before.state, before.backoff, before.ssthresh) != (row.state, row.backoff, row.ssthresh):
             kept[row.t_ns] = row
@@ -252,7 +288,8 @@ def together(mine: Row, theirs: Row) -> bool:
 
     That is: the window within two segments or 2 %, what was acknowledged within two segments or 1 %, the threshold
     within one segment or 1 %, the smoothed RTT within 2 ms or 1 %, the timeout within two ticks or 2 %, the pace
-    within 2 % where the simulator has one, and the state and the backoff the same.
+    within 2 % where the simulator has one, and the state and the backoff the same. Of several links what is in flight
+    within two segments or 2 %, and each layer's bytes within four segments or 2 %.
 
     The kernel's pace counts payload, the simulator's what goes on the line.
     """
@@ -265,6 +302,10 @@ def together(mine: Row, theirs: Row) -> bool:
         and near(mine.rto_us, theirs.rto_us, 2e6 * JIFFY_S, 0.02)
         and (mine.pacing_bps == 0 or near(mine.pacing_bps * SEGMENT / WIRE, theirs.pacing_bps, 0, 0.02))
         and (mine.state, mine.backoff) == (theirs.state, theirs.backoff)
+        and (not theirs.placed or near(mine.flight, theirs.flight, 2, 0.02))
+        and all(
+            near(ours, real, 4 * SEGMENT, 0.02) for ours, real in zip(mine.placed, theirs.placed, strict=True)
+        )
     )
 
 
@@ -284,7 +325,11 @@ def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
 
     def beside(row: Row) -> bool:
         instants = (row.t_ns, row.t_ns + LAST_DIGIT_NS, row.t_ns - slack, row.t_ns + slack)
-        return any(together(at(lanes[row.lane], times[row.lane], t), row) for t in instants)
+        return any(
+            together(at(lanes[row.lane], times[row.lane], t), row)
+            for t in instants
+            if t >= times[row.lane][0]
+        )
 
     return sum(map(beside, kernel)) / len(kernel)
 
@@ -303,33 +348,42 @@ def simulate(
     ``kernel``, ``uptime_s`` and ``phases`` are what a :class:`Recorded` has of them; ``decisions`` are for ``dstcc``.
     """
     linux = RELEASES[kernel]
-    link = Link(
-        name="link",
-        rate_bps=case.rate_bps,
-        up_rate_bps=case.rate_bps,
+    plain = tuple(
+        Link(
+            name=f"link {k}",
+            rate_bps=path.rate_bps,
+            up_rate_bps=path.rate_bps,
+            delay_t_ns=(0,),
+            delay_ns=(round(path.rtt_s / 2 * 1e9) + RELAY_NS,),
+            queue_bytes=path.queue_bytes,
+            up_queue_bytes=DEEP,
+            drops=path.drops,
+        )
+        for k, path in enumerate(case.links)
+    )
+    first = replace(
+        plain[0],
         delay_t_ns=tuple(t for t, _ in case.delay_table),
         delay_ns=tuple(delay + RELAY_NS for _, delay in case.delay_table),
-        queue_bytes=case.queue_bytes,
-        up_queue_bytes=DEEP,
         outages_ns=_in_ns(case.outages_s),
         up_outages_ns=_in_ns(sorted((*case.outages_s, *case.deaf_s))),
-        drops=case.drops,
         subflows=case.lanes,
     )
     lanes = case.lanes > 1
+    scheduler = "round-robin" if lanes else linux.scheduler if case.paths else "minrtt"
     # Something is to come yet when a case ends, so that the trial does not end with what was delivered last.
     writes = (*case.writes, (case.end_s + 1, 1))
     pieces = len(writes)
     objects = Objects(
         chunk=np.arange(pieces, dtype=np.int64),
-        layer=np.zeros(pieces, dtype=np.int64),
+        layer=np.arange(pieces, dtype=np.int64) % case.layers,
         payload_bytes=np.array([bytes_of(segments) for _, segments in writes], dtype=np.int64),
         release_ns=np.array([round(t * 1e9) for t, _ in writes], dtype=np.int64),
         deadline_ns=np.full(pieces, NEVER_NS, dtype=np.int64),
     )
     transport = Transport(
         congestion="agent" if law == "dstcc" else law,
-        scheduler="round-robin" if lanes else "minrtt",
+        scheduler=scheduler,
         mode="lanes" if lanes else "stream",
         apart=lanes,
         mss_bytes=SEGMENT,
@@ -341,7 +395,7 @@ def simulate(
     )
     config = EngineConfig(
         seed=seed_of(phases),
-        links=(link,),
+        links=(first, *plain[1:]),
         transport=transport,
         objects=objects,
         slot_ns=round(case.rtt_s / 4 * 1e9),
@@ -365,7 +419,43 @@ def simulate(
         steps.subflow.tolist(),
         strict=True,
     )
-    return [Row(*row) for row in columns]
+    rows = [Row(*row) for row in columns]
+    return _placed(rows, result, objects, case.layers) if case.paths else rows
+
+
+def _placed(rows: list[Row], result: EngineResult, objects: Objects, layers: int) -> list[Row]:
+    """With what each subflow has in flight, and what of each layer it has sent; and a row for each packet, as one may
+    leave with no ACK of its own subflow."""
+    trace, steps = result.trace, result.steps
+    assert trace is not None and steps is not None
+    sent = (trace.event == 0) & (trace.syn == 0) & (trace.object >= 0)
+    layer, flights = objects.layer[trace.object[sent]].tolist(), steps.inflight_segments.tolist()
+    times, senders = trace.t_ns[sent].tolist(), trace.sender[sent].tolist()
+    sizes = list(zip(trace.number[sent].tolist(), trace.bytes[sent].tolist(), layer, strict=True))
+    begun: set[int] = set()
+    events: list[tuple[int, int, int, int]] = []
+    for k, row in enumerate(
+        rows
+    ):  # of a moment's packets the step comes last, but for the one that begins a subflow
+        events.append((row.t_ns, 1 if row.lane in begun else -1, row.lane, k))
+        begun.add(row.lane)
+    events += [(t, 0, lane, k) for k, (t, lane) in enumerate(zip(times, senders, strict=True))]
+    last: dict[int, Row] = {}
+    beyond: dict[int, int] = {}
+    done: list[Row] = []
+    for t, kind, lane, k in sorted(events):
+        if kind:
+            placed = last[lane].placed if lane in last else (0,) * layers
+            row = replace(rows[k], flight=flights[k], placed=placed)
+        else:
+            row = replace(last[lane], t_ns=t, flight=last[lane].flight + 1)
+            number, count, of = sizes[k]
+            if number >= beyond.get(lane, 0):
+                beyond[lane] = number + 1
+                row = replace(row, placed=(*row.placed[:of], row.placed[of] + count, *row.placed[of + 1 :]))
+        last[lane] = row
+        done.append(row)
+    return done
 
 
 def bytes_of(segments: float) -> int:

@@ -6,7 +6,7 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 
 from __future__ import annotations
 
-from .trajectory import ENDLESS, SEGMENT, Case, Decision
+from .trajectory import ENDLESS, SEGMENT, Case, Decision, ScriptedLink
 
 ALL = ENDLESS // SEGMENT
 """Segments of a write that no case ends."""
@@ -119,6 +119,56 @@ CASES: tuple[Case, ...] = (
         queue=40,
         drops=((100, 1), (101, 1)),
         without=AGENT,
+    ),
+    Case(
+        "two-links",
+        "A live source of three layers over links of 0.9 s and 0.4 s; a segment of the joined subflow is lost",
+        24.0,
+        rtt_s=0.9,
+        bdp=80,
+        writes=tuple(
+            (round(1.53 + 0.25 * k + 0.07 * layer, 2), segments)
+            for k in range(80)
+            for layer, segments in enumerate((11, 7, 4))
+        ),
+        paths=(ScriptedLink(0.4, 40, drops=((60, 1),)),),
+        layers=3,
+        without=("bbr", *AGENT),
+    ),
+    Case(
+        "joins",
+        "Two links of 0.9 s and 2.2 s, and always data: the second subflow joins",
+        24.0,
+        rtt_s=0.9,
+        bdp=80,
+        paths=(ScriptedLink(2.2, 120),),
+        without=("bbr", *AGENT),
+    ),
+    Case(
+        "three-links",
+        "A live source of three layers over links of 0.9 s, 0.3 s and 1.7 s; a segment of each joined subflow is lost",
+        24.0,
+        rtt_s=0.9,
+        bdp=80,
+        writes=tuple(
+            (round(1.53 + 0.25 * k + 0.07 * layer, 2), segments)
+            for k in range(80)
+            for layer, segments in enumerate((14, 9, 5))
+        ),
+        paths=(ScriptedLink(0.3, 30, drops=((60, 1),)), ScriptedLink(1.7, 100, drops=((40, 1),))),
+        layers=3,
+        without=("bbr", *AGENT),
+    ),
+    Case(
+        "far-links",
+        "True time: a live source over links of 200 s and 450 s, each longer than the longest timeout",
+        4_000.0,
+        rtt_s=200.0,
+        bdp=40,
+        writes=tuple((round(1.5 + 37.3 * k, 1), 4) for k in range(100)),
+        paths=(ScriptedLink(450.0, 40),),
+        layers=2,
+        without=("bbr", *AGENT),
     ),
 )
 """In the order of docs/fidelity.md."""

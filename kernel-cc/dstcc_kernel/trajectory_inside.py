@@ -14,11 +14,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyroute2 import IPRoute
+from pyroute2 import MPTCP, IPRoute
 
 from .module import load
 from .netlink import Action, Client
-from .topology import CHECKSUMS, OFFLOADS, PAGES, enter, inside, new_namespace, offloads_off
+from .topology import (
+    CHECKSUMS,
+    ENDPOINT_SUBFLOW,
+    MAX_PM_SUBFLOWS,
+    OFFLOADS,
+    PAGES,
+    enter,
+    inside,
+    new_namespace,
+    offloads_off,
+)
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")
@@ -37,6 +47,8 @@ def main(folder: Path) -> int:
     craft, relay, earth = spaces
     _lay(craft, relay, ("craft", "rcraft"), 0, setup)
     _lay(earth, relay, ("earth", "rearth"), 1, setup)
+    if setup["addresses"]:
+        _join(craft, earth, setup["addresses"])
     plan = folder / "plan.txt"
     plan.write_text(f"spaces {craft} {relay} {earth}\n" + setup["plan"] + f"out {folder / 'events.txt'}\n")
     with subprocess.Popen([setup["program"], str(plan)], pass_fds=spaces) as playing:
@@ -80,6 +92,28 @@ def _lay(host: int, relay: int, names: tuple[str, str], index: int, setup: dict[
     ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics=metrics)
     ip.close()
     far.close()
+
+
+def _join(craft: int, earth: int, addresses: list[str]) -> None:
+    """Have connections join further subflows from these addresses of the spacecraft's device."""
+    for space in (craft, earth):
+        with inside(space), MPTCP() as manager:
+            manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+    with inside(craft):
+        ip = IPRoute()
+    device = ip.link_lookup(ifname="craft")[0]
+    for number, address in enumerate(addresses, start=1):
+        ip.addr("add", index=device, address=address, prefixlen=32)
+        with inside(craft), MPTCP() as manager:
+            manager.endpoint("add", addr=address, id=number, flags=ENDPOINT_SUBFLOW)
+    ip.close()
+    with inside(earth):
+        back = IPRoute()
+    device = back.link_lookup(ifname="earth")[0]
+    for address in addresses:
+        back.neigh("replace", dst=address, lladdr=MACS[0], ifindex=device, state="permanent")
+        back.route("add", dst=f"{address}/32", oif=device, scope=253)
+    back.close()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 //
 //   craft --veth-- relay (this program: packet sockets, link.hpp) --veth-- earth
 //
-// Lane i is a connection of its own, to port kPort + i; lanes of one link share its queue. Of several a layer goes
+// Lane i is a connection of its own, to port kPort + i; lanes of one link share its queue. A path is a further subflow of
+// the connection before it, from an address of its own, which the path manager has join over its link. Of several a layer goes
 // whole to the next by turns that is free, and each is written what its window has room for, as by kernel-cc/transfer/sender.cpp. It runs in a guest's virtual
 // time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
 // look. A case starts at a time of that clock that the plan gives, so that nothing that ran before has a say in where the
@@ -12,7 +13,9 @@
 // RTprop, of others 0:
 //
 //   t_ns acks sent una cwnd ssthresh srtt_us rttvar_us rto_us pacing_Bps state backoff sacked lost retrans unacked
-//   pacing_gain cwnd_gain min_rtt_us lane
+//   pacing_gain cwnd_gain min_rtt_us lane bytes..
+//
+// where bytes are those of each layer that the lane's subflow has sent, each byte of its own stream once.
 //
 // A plan that two packets' order at an instant would decide ends with an error that says where (Way::transmit).
 #include <arpa/inet.h>
@@ -45,7 +48,9 @@
 namespace trajectory {
 namespace {
 
-constexpr int kMptcp = 262, kMptcpLevel = 284, kMptcpTcpInfo = 2;  // linux/mptcp.h
+constexpr int kMptcp = 262, kMptcpLevel = 284, kMptcpTcpInfo = 2, kMptcpSubflowAddresses = 3;  // linux/mptcp.h
+constexpr unsigned char kMptcpOption = 30, kDss = 2;                                           // RFC 8684
+constexpr std::size_t kMostSubflows = 9;
 constexpr int kBuffer = 1 << 30;
 constexpr std::uint16_t kPort = 5000;
 constexpr std::size_t kChunk = 1 << 20;
@@ -64,6 +69,8 @@ struct LanePlan {
     std::size_t link;
     std::map<std::int64_t, int> drops;  // segment number: how many of its transmissions never arrive
     std::vector<Write> writes;
+    std::size_t connection = 0;  // the lane whose connection it is of: itself, but of paths
+    std::string address = "10.0.0.1";
 };
 
 struct Plan {
@@ -74,8 +81,9 @@ struct Plan {
     std::vector<Link> links;
     std::vector<LanePlan> lanes;
     std::vector<Write> layers;
-    std::vector<Time> looks;  // times to write a line at, whatever happens
-    Time start = 0;           // of the machine's clock
+    std::size_t of_layers = 0;  // a connection's writes are of so many layers by turns; 0: nobody counts them
+    std::vector<Time> looks;    // times to write a line at, whatever happens
+    Time start = 0;             // of the machine's clock
     Time end = 0;
 };
 
@@ -127,7 +135,13 @@ Plan read_plan(const std::string& path) {
             link().up.outages.push_back({from, number()});
         } else if (word == "lane") {  // of the link; what follows is of it
             link();
-            plan.lanes.push_back({plan.links.size() - 1, {}, {}});
+            plan.lanes.push_back({plan.links.size() - 1, {}, {}, plan.lanes.size()});
+        } else if (word == "path") {  // likewise; its address
+            link();
+            plan.lanes.push_back({plan.links.size() - 1, {}, {}, lane().connection});
+            words >> lane().address;
+        } else if (word == "layers") {
+            plan.of_layers = static_cast<std::size_t>(number());
         } else if (word == "drop") {
             const std::int64_t segment = number();
             lane().drops[segment] = static_cast<int>(number());
@@ -170,6 +184,12 @@ int packet_socket(const char* device) {
     return made;
 }
 
+in_addr address(const std::string& name) {
+    in_addr made{};
+    inet_pton(AF_INET, name.c_str(), &made);
+    return made;
+}
+
 sockaddr_in host(const char* name, std::size_t lane) {
     sockaddr_in made{};
     made.sin_family = AF_INET;
@@ -194,8 +214,27 @@ struct Parsed {
     std::int64_t ip_bytes = 0, payload = 0;
     std::uint32_t seq = 0, ack = 0;
     std::uint16_t from = 0, to = 0;  // ports
-    bool tcp = false, syn = false;
+    in_addr source{}, destination{};
+    bool tcp = false, syn = false, mapped = false;
+    std::uint32_t place = 0;  // of a mapped payload's first byte among the connection's, modulo 2^32
 };
+
+// The mapping of a DSS option (RFC 8684 section 3.3), whose subflow sequence number 1 is that of the first byte.
+void parse_mapping(const std::string& frame, std::size_t at, std::size_t end, std::uint32_t byte, Parsed& out) {
+    while (at + 1 < end && frame[at] != 0) {
+        const std::size_t length = frame[at] == 1 ? 1 : static_cast<unsigned char>(frame[at + 1]);
+        if (length == 0) return;
+        if (static_cast<unsigned char>(frame[at]) == kMptcpOption && (frame[at + 2] >> 4) == kDss) {
+            const int flags = frame[at + 3];
+            const std::size_t number = at + 4 + ((flags & 1) == 0 ? 0 : (flags & 2) != 0 ? 8 : 4);
+            const std::size_t low = number + ((flags & 8) != 0 ? 4 : 0);
+            out.mapped = (flags & 4) != 0;
+            if (out.mapped) out.place = big32(frame, low) + byte - (big32(frame, low + 4) - 1);
+            return;
+        }
+        at += length;
+    }
+}
 
 Parsed parse(const std::string& frame) {
     Parsed out;
@@ -208,6 +247,8 @@ Parsed parse(const std::string& frame) {
     out.to = big16(frame, tcp + 2);
     out.seq = big32(frame, tcp + 4);
     out.ack = big32(frame, tcp + 8);
+    std::memcpy(&out.source, frame.data() + ip + 12, 4);
+    std::memcpy(&out.destination, frame.data() + ip + 16, 4);
     out.syn = (frame[tcp + 13] & 2) != 0;
     out.payload =
         out.ip_bytes - static_cast<std::int64_t>(tcp - ip) - 4 * (static_cast<unsigned char>(frame[tcp + 12]) >> 4);
@@ -224,6 +265,10 @@ struct Lane {
     std::int64_t written = 0, left = 0;  // bytes; of these those that have been on the device
     std::int64_t layer = 0;              // what is left of the one that it has; below 0: it has no end
     std::size_t write = 0;               // of the plan's, the next
+    in_addr address{};
+    std::vector<std::int64_t> placed;  // bytes of each layer
+    bool based = false;
+    std::uint32_t base = 0;  // of a connection: its first byte's place
 };
 
 class Recorder {
@@ -239,7 +284,14 @@ public:
         timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
         poll_ = epoll_create1(0);
         for (const int fd : {craft_side_, earth_side_, timer_}) watch(fd, EPOLLIN);
-        for (std::size_t i = 0; i < lanes_.size(); ++i) open(i);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            lanes_[i].address = address(plan_.lanes[i].address);
+            lanes_[i].placed.resize(plan_.of_layers);
+            if (connects(i))
+                open(i);
+            else
+                joined_ = true;
+        }
         out_ = std::fopen(plan_.out.c_str(), "w");
         if (out_ == nullptr) fail(plan_.out);
         wait_for_start();
@@ -247,6 +299,7 @@ public:
         std::fprintf(out_, "%lld\n", static_cast<long long>(start_));
         std::fflush(out_);  // who decides over windows waits for it
         for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            if (!connects(i)) continue;
             const sockaddr_in to = host("10.0.0.2", i);
             if (connect(lanes_[i].sender, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 &&
                 errno != EINPROGRESS)
@@ -281,6 +334,7 @@ public:
     }
 
 private:
+    bool connects(std::size_t i) const { return plan_.lanes[i].connection == i; }
     void open(std::size_t i) {
         Lane& lane = lanes_[i];
         enter(plan_.earth);
@@ -377,8 +431,8 @@ private:
             std::string frame(room, static_cast<std::size_t>(got));
             const Parsed packet = parse(frame);
             if (!packet.tcp) continue;
-            const auto i = static_cast<std::size_t>((data ? packet.to : packet.from) - kPort);
-            Lane& lane = lanes_.at(i);
+            const std::size_t i = lane_of(packet, data);
+            Lane& lane = lanes_[i];
             Link& link = plan_.links[plan_.lanes[i].link];
             Way& way = data ? link.down : link.up;
             if (data && packet.payload == 0 &&
@@ -397,6 +451,7 @@ private:
                 some[i] = true;
                 ++lane.sent;
                 if (byte >= lane.left) lane.under_way.push_back(byte);
+                if (plan_.of_layers > 0 && byte + packet.payload > lane.left) place(i, packet, frame, byte);
                 lane.left = std::max(lane.left, byte + packet.payload);
                 if (dropped(i, byte)) continue;
             }
@@ -404,6 +459,38 @@ private:
         }
         for (std::size_t i = 0; i < lanes_.size(); ++i)
             if (some[i]) note(i, now);
+    }
+    std::size_t lane_of(const Parsed& packet, bool data) const {
+        const auto connection = static_cast<std::size_t>((data ? packet.to : packet.from) - kPort);
+        const in_addr craft = data ? packet.source : packet.destination;
+        for (std::size_t i = 0; i < lanes_.size(); ++i)
+            if (plan_.lanes[i].connection == connection && lanes_[i].address.s_addr == craft.s_addr) return i;
+        throw std::runtime_error("a packet of no lane");
+    }
+    // Counts a packet's payload beyond what the subflow has sent by the layers that it is of. The first packets have no
+    // mapping: the connection's own bytes are the first subflow's then.
+    void place(std::size_t i, const Parsed& packet, const std::string& frame, std::uint32_t byte) {
+        Lane& lane = lanes_[i];
+        Lane& connection = lanes_[plan_.lanes[i].connection];
+        Parsed mapped;
+        constexpr std::size_t ip = ETHER_HDR_LEN;
+        const std::size_t tcp = ip + 4u * (static_cast<unsigned char>(frame[ip]) & 15u);
+        parse_mapping(frame, tcp + 20, tcp + 4u * (static_cast<unsigned char>(frame[tcp + 12]) >> 4), byte, mapped);
+        if (mapped.mapped && !connection.based && &lane == &connection) {
+            connection.based = true;
+            connection.base = mapped.place - byte;
+        }
+        if (mapped.mapped != connection.based) throw std::runtime_error("a packet without its place in the connection");
+        const std::int64_t old = std::max<std::int64_t>(lane.left - byte, 0);
+        const std::int64_t from = (mapped.mapped ? mapped.place - connection.base : byte) + old;
+        const std::int64_t to = from + packet.payload - old;
+        const std::vector<Write>& writes = plan_.lanes[plan_.lanes[i].connection].writes;
+        std::int64_t begin = 0;
+        for (std::size_t k = 0; k < writes.size() && begin < to; ++k) {
+            const std::int64_t end = writes[k].bytes < 0 ? INT64_MAX : begin + writes[k].bytes;
+            lane.placed[k % plan_.of_layers] += std::max<std::int64_t>(std::min(end, to) - std::max(begin, from), 0);
+            begin = end;
+        }
     }
     bool dropped(std::size_t i, std::uint32_t byte) {
         auto& drops = plan_.lanes[i].drops;
@@ -497,38 +584,58 @@ private:
             socklen_t size = sizeof info_row;
             return getsockopt(lane.sender, IPPROTO_TCP, TCP_INFO, &info_row, &size) == 0;
         }
-        struct {
-            std::uint32_t header, count, kernel_size, user_size;
-            tcp_info rows[2];
-        } room{};
-        room.header = 16;
-        room.user_size = sizeof(tcp_info);
-        socklen_t size = sizeof room;
-        if (getsockopt(lane.sender, kMptcpLevel, kMptcpTcpInfo, &room, &size) != 0 || room.count == 0) return false;
-        info_row = room.rows[0];
-        return true;
+        const int connection = lanes_[plan_.lanes[static_cast<std::size_t>(&lane - lanes_.data())].connection].sender;
+        Rows<tcp_info> infos;
+        if (!infos.read(connection, kMptcpTcpInfo)) return false;
+        if (!joined_) {
+            info_row = infos.rows[0];
+            return true;
+        }
+        struct Ends {
+            sockaddr_storage local, remote;
+        };
+        Rows<Ends> ends;
+        if (!ends.read(connection, kMptcpSubflowAddresses)) return false;
+        for (std::uint32_t k = 0; k < std::min(infos.count, ends.count); ++k) {
+            sockaddr_in local{};
+            std::memcpy(&local, &ends.rows[k].local, sizeof local);
+            info_row = infos.rows[k];
+            if (local.sin_addr.s_addr == lane.address.s_addr) return true;
+        }
+        return false;
     }
+    template <class Row>
+    struct Rows {  // what MPTCP tells of each subflow
+        std::uint32_t header = 16, count = 0, kernel_size = 0, user_size = sizeof(Row);
+        Row rows[kMostSubflows] = {};
+        bool read(int fd, int option) {
+            socklen_t size = sizeof *this;
+            return getsockopt(fd, kMptcpLevel, option, this, &size) == 0 && count > 0;
+        }
+    };
     void note(std::size_t i, Time now) {
         const Lane& lane = lanes_[i];
         tcp_info info_row{};
-        if (!info(lane, info_row)) return;
+        if (!info(lane, info_row) || (!connects(i) && info_row.tcpi_state != kEstablished)) return;
         tcp_cc_info gains{};
         socklen_t size = sizeof gains;
         if (plan_.congestion == "bbr" && getsockopt(lane.sender, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
             fail("TCP_CC_INFO");
-        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u %zu\n",
-                     static_cast<long long>(now), static_cast<long long>(lane.acks), static_cast<long long>(lane.sent),
-                     static_cast<long long>(lane.una), info_row.tcpi_snd_cwnd, info_row.tcpi_snd_ssthresh,
-                     info_row.tcpi_rtt, info_row.tcpi_rttvar, info_row.tcpi_rto,
-                     static_cast<unsigned long long>(info_row.tcpi_pacing_rate), info_row.tcpi_ca_state,
-                     info_row.tcpi_backoff, info_row.tcpi_sacked, info_row.tcpi_lost, info_row.tcpi_retrans,
-                     info_row.tcpi_unacked, gains.bbr.bbr_pacing_gain, gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt,
-                     i);
+        std::fprintf(
+            out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u %zu", static_cast<long long>(now),
+            static_cast<long long>(lane.acks), static_cast<long long>(lane.sent), static_cast<long long>(lane.una),
+            info_row.tcpi_snd_cwnd, info_row.tcpi_snd_ssthresh, info_row.tcpi_rtt, info_row.tcpi_rttvar,
+            info_row.tcpi_rto, static_cast<unsigned long long>(info_row.tcpi_pacing_rate), info_row.tcpi_ca_state,
+            info_row.tcpi_backoff, info_row.tcpi_sacked, info_row.tcpi_lost, info_row.tcpi_retrans,
+            info_row.tcpi_unacked, gains.bbr.bbr_pacing_gain, gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt, i);
+        for (const std::int64_t bytes : lane.placed) std::fprintf(out_, " %lld", static_cast<long long>(bytes));
+        std::fputc('\n', out_);
     }
 
     Plan plan_;
     std::vector<Lane> lanes_;
     std::string zeros_;
+    bool joined_ = false;  // some are further subflows of a connection
     int craft_side_ = -1, earth_side_ = -1, timer_ = -1, poll_ = -1;
     std::FILE* out_ = nullptr;
     Time start_ = 0;

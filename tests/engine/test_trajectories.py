@@ -12,6 +12,7 @@ from dstcc_kernel.trajectory import (
     Case,
     Recorded,
     Row,
+    ScriptedLink,
     at,
     by_lane,
     changes,
@@ -38,6 +39,20 @@ APART: dict[tuple[str, str], float] = {
     ("layers", "westwood"): 0.86,
     ("lanes-2", "bic"): 0.92,
     ("mars", "bbr"): 0.0,
+    ("two-links", "westwood"): 0.18,
+    ("two-links", "bic"): 0.84,
+    ("joins", "cubic"): 0.63,
+    ("joins", "newreno"): 0.63,
+    ("joins", "westwood"): 0.63,
+    ("joins", "vegas"): 0.64,
+    ("joins", "bic"): 0.63,
+    ("three-links", "westwood"): 0.14,
+    ("three-links", "vegas"): 0.84,
+    ("far-links", "cubic"): 0.16,
+    ("far-links", "newreno"): 0.16,
+    ("far-links", "westwood"): 0.16,
+    ("far-links", "vegas"): 0.16,
+    ("far-links", "bic"): 0.16,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""
 RECORDED_6_1 = Path(__file__).with_name("trajectories-6.1")
@@ -133,6 +148,7 @@ def test_a_row_whose_time_was_rounded_down_is_that_of_its_event():
             "a write and a change of the delay are both at 2",
         ),
         ({"lanes": 2, "drops": ((5, 1),)}, "drops are of one lane, not of several"),
+        ({"lanes": 2, "paths": (ScriptedLink(2.0),)}, "paths are of one connection of MPTCP, not of lanes"),
     ],
 )
 def test_a_script_whose_order_at_an_instant_decides_is_refused_by_name(script, what):
@@ -149,6 +165,28 @@ def test_each_lane_is_held_against_its_own_rows():
     assert share_together(known.rows, mine) > 0.99
     assert share_together(known.rows, swapped) < 0.5
     assert all(Row.read(row.line()) == row for row in known.rows)
+
+
+def test_of_several_links_flight_and_each_layers_bytes_are_compared():
+    # Of both subflows; a subflow that joins a second later, or a layer that went the other way, is not together.
+    known, mine = recorded("two-links")["newreno"].rows, simulated("two-links", "newreno")
+    share = share_together(known, mine)
+    assert share >= TOGETHER
+    assert all(Row.read(row.line()) == row for row in known)
+    assert len({row.placed for row in known}) > 40 and all(len(row.placed) == 3 for row in known)
+    others = (
+        [replace(row, flight=row.flight + 5) for row in mine],
+        [replace(row, placed=(row.placed[1], row.placed[0], row.placed[2])) for row in mine],
+        [replace(row, t_ns=row.t_ns + 10**9) if row.lane else row for row in mine],
+    )
+    assert all(share_together(known, other) < share - 0.2 for other in others)
+
+
+def test_a_joined_subflow_is_none_before_it_begins():
+    known = [row for row in recorded("joins")["cubic"].rows if row.lane == 1]
+    mine = [row for row in simulated("joins", "cubic") if row.lane == 1]
+    early = replace(known[0], t_ns=mine[0].t_ns - 10**9)
+    assert share_together([early], mine) == 0
 
 
 @pytest.mark.parametrize("law", ["cubic", "newreno", "westwood", "bic"])

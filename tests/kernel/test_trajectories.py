@@ -25,6 +25,7 @@ RECORDED = ENGINE / "trajectories"
         ("tail", "bbr"),
         ("tail", "dstcc"),
         ("layers", "newreno"),
+        ("two-links", "vegas"),
     ],
 )
 def test_a_trajectory_is_recorded_again_byte_for_byte(kernel, name, law):

@@ -27,6 +27,7 @@ void StepLog::note(Time now, std::size_t s, const Subflow& sender) {
     columns_.srtt_ns.push_back(tcp.srtt_ns);
     columns_.rto_ns.push_back(sender.rto());
     columns_.lost.push_back(tcp.lost_out);
+    columns_.inflight.push_back(tcp.in_flight());
     columns_.state.push_back(kLinux[static_cast<std::size_t>(tcp.ca_state)]);
     columns_.backoff.push_back(static_cast<std::int8_t>(sender.backoff()));
     columns_.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);

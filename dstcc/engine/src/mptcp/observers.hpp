@@ -8,7 +8,7 @@ namespace dstcc {
 
 // What a sender holds after each ACK and each timer: kept with the packets, on request.
 struct StepColumns {
-    std::vector<std::int64_t> t_ns, una, cwnd, ssthresh, srtt_ns, rto_ns, lost;
+    std::vector<std::int64_t> t_ns, una, cwnd, ssthresh, srtt_ns, rto_ns, lost, inflight;
     std::vector<std::int32_t> sender;
     std::vector<std::int8_t> state, backoff;
     std::vector<double> pacing_bps;

@@ -86,6 +86,7 @@ py::object step_columns(const Simulation& simulation) {
     out["state"] = to_array(s.state);
     out["backoff"] = to_array(s.backoff);
     out["lost_segments"] = to_array(s.lost);
+    out["inflight_segments"] = to_array(s.inflight);
     out["pacing_bps"] = to_array(s.pacing_bps);
     return out;
 }
