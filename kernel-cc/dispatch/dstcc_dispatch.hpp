@@ -66,6 +66,13 @@ struct Layer {
     bool begun;  // some of it was sent: it is finished while it can be
 };
 
+// A chunk's layers follow one another in their numbers, and each builds on the one before it. `layer` and `chunk` give those of
+// an object.
+template <class LayerOf, class ChunkOf>
+bool builds_on_another(Object object, LayerOf&& layer, ChunkOf&& chunk) {
+    return object > 0 && layer(object) > 0 && chunk(object - 1) == chunk(object);
+}
+
 // When a path could bring a layer, as far as the sender can tell.
 struct Forecast {
     Time light_ns, window_ns;

@@ -45,7 +45,10 @@ private:
     static std::size_t index(int object) { return static_cast<std::size_t>(object); }
     Level& level_of(int object) { return levels_[levels_.size() > 1 ? static_cast<std::size_t>(of(object).layer) : 0]; }
     bool builds(int object) const {
-        return of(object).layer > 0 && object > 0 && of(object - 1).chunk == of(object).chunk;
+        return dstcc_dispatch::builds_on_another(
+            static_cast<dstcc_dispatch::Object>(object),
+            [&](dstcc_dispatch::Object o) { return plan_.objects[o].layer; },
+            [&](dstcc_dispatch::Object o) { return plan_.objects[o].chunk; });
     }
 
     const Plan& plan_;

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from dstcc_cli.main import main
 from dstcc_kernel import backend, guest
 from dstcc_kernel.outcome import read_result
+from dstcc_kernel.source import release
 
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, KernelError
@@ -66,7 +67,7 @@ def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: P
     scenario, run = tmp_path / "varied.toml", tmp_path / "run"
     scenario.write_text(
         MINI.read_text()
-        + '[[variant]]\nlabel = "one stream"\ncongestion = "newreno"\nscheduler = "linux"\n'
+        + f'[[variant]]\nlabel = "one stream"\ncongestion = "newreno"\nscheduler = "{release().scheduler}"\n'
         + 'set = {mode = "stream", scale = 4}\n'
         + '[[variant]]\nlabel = "ours"\ncontroller = "dstcc"\nset = {controller_lanes = 2}\n'
     )

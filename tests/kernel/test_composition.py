@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dstcc_kernel import source
 
 from dstcc.api import emulate
 from scripts.composition import CAPABILITIES, TRANSPORTS, ask_kernel, check, pair, write
@@ -21,13 +22,15 @@ PAIRS = [
 
 
 def test_the_pairs_have_all_that_the_kernel_takes() -> None:
-    taken = [(t, c) for t in TRANSPORTS for c in CAPABILITIES if not pair(t, c, ask_kernel).refusal]
+    with source.using(source.DEFAULT):
+        taken = [(t, c) for t in TRANSPORTS for c in CAPABILITIES if not pair(t, c, ask_kernel).refusal]
     assert {t for t, _ in PAIRS} == {t for t, _ in taken}
     assert {c for _, c in PAIRS} == {c for _, c in taken}
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(("transport", "capability"), PAIRS)
-def test_a_pair_runs(transport: str, capability: str, kernel: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("kernel_with_scheduler")
+def test_a_pair_runs(transport: str, capability: str, tmp_path: Path) -> None:
     scenario = write(transport, capability, tmp_path)
     check(emulate(scenario, backend="kernel", quality=False).trials.to_pylist())

@@ -155,7 +155,7 @@ bool CodedSendingEnd::expired(std::uint32_t object) const {
             rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
         if (!reachable(deadline - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)))) return true;
     }
-    return builds_on_nothing(object);
+    return hopeless(objects_, layers_, object);
 }
 
 // Before then it does not expire by itself: with its block's length, and no less than what is left of it takes.
@@ -163,11 +163,6 @@ Time CodedSendingEnd::soonest_expiry(std::uint32_t object) const {
     const auto left = static_cast<double>(objects_.payload_bytes[object] - layers_[object].offset + header_bytes_);
     return objects_.deadline_ns[object] - least_light_ns_ - length_of(map_.block_of(object)) -
            static_cast<Time>(left * most_ns_per_byte_);
-}
-
-bool CodedSendingEnd::builds_on_nothing(std::uint32_t object) const {
-    return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object] &&
-           layers_[object - 1].given_up;
 }
 
 // How long before its deadline an object leaves at the latest over a path of that light time: the length of its block, where
@@ -195,7 +190,7 @@ void CodedSendingEnd::give_up(std::uint32_t object) {
 void CodedSendingEnd::drop_expired(Level& level) {
     while (!level.objects.empty()) {
         const std::uint32_t object = level.objects.front();
-        if (object == level.looked_at && now_ <= level.quiet_ns && !builds_on_nothing(object)) return;
+        if (object == level.looked_at && now_ <= level.quiet_ns && !hopeless(objects_, layers_, object)) return;
         if (!expired(object)) return note_quiet(level, object);
         level.objects.pop_front();
         if (level.begun == object) level.begun = kNoObject;

@@ -161,7 +161,6 @@ private:
     }
     RepairPlace place() const { return action_.place < 0 ? coding_.place : static_cast<RepairPlace>(action_.place); }
     Time length_of(std::uint32_t block) const { return repaired_[map_.layer_of(block)] != 0 ? length_ns_[block] : 0; }
-    bool builds_on_nothing(std::uint32_t object) const;
     void note_quiet(Level& level, std::uint32_t object);
     bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
     void give_up(std::uint32_t object);

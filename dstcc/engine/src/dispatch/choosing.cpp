@@ -92,7 +92,7 @@ SubflowSet Dispatcher::in_time(std::uint32_t object, Slack slack, SubflowSet set
 // The layer it builds on has not been begun, and comes first.
 bool Dispatcher::premature(std::uint32_t object) const {
     if (object == 0 || (headers_.domain[object - 1] >= 0 && !layers_[object - 1].given_up)) return false;
-    return builds_on_another(object);
+    return builds_on_another(objects_, object);
 }
 
 // Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its

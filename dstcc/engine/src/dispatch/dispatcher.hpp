@@ -92,9 +92,7 @@ public:
     SubflowSet in_time(std::uint32_t object, Slack slack, SubflowSet set) const;
     bool late(std::uint32_t object, std::size_t s, Slack slack) const;
     // The layer it builds on was given up: it could not be decoded.
-    bool hopeless(std::uint32_t object) const {
-        return deadlines_ && object > 0 && layers_[object - 1].given_up && builds_on_another(object);
-    }
+    bool hopeless(std::uint32_t object) const { return deadlines_ && dstcc::hopeless(objects_, layers_, object); }
     bool lost_cause(std::uint32_t object) const;
     void wait(std::uint32_t object) { pending_.push_back(object, objects_.layer[object]); }
     void unbind(std::uint32_t object) { pending_.take(object, objects_.layer[object]); }
@@ -156,9 +154,6 @@ private:
     bool next_in_deadline_order(SubflowSet& ready, std::uint32_t& object);
     void drop_lost_causes(const WaitingLevel& waiting);
     bool anything_under_way() const;
-    bool builds_on_another(std::uint32_t object) const {
-        return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object];
-    }
     bool premature(std::uint32_t object) const;
     Forecast forecast(std::size_t s) const;
     void transmit(std::size_t s, Outlet& subflow, std::int64_t number, const Cut& segment, bool repeat);

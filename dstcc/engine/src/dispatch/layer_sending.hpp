@@ -1,7 +1,11 @@
 // What a sender has done for a layer.
 #pragma once
 
+#include <vector>
+
+#include "../../../../kernel-cc/dispatch/dstcc_dispatch.hpp"
 #include "core/base.hpp"
+#include "core/config.hpp"
 #include "core/outcome.hpp"
 
 namespace dstcc {
@@ -17,6 +21,16 @@ struct LayerSending {
     bool given_up = false;
 };
 static_assert(sizeof(LayerSending) == 32, "the memory budget counts on it");
+
+inline bool builds_on_another(const ObjectsConfig& objects, std::uint32_t object) {
+    return dstcc_dispatch::builds_on_another(
+        object, [&](std::uint32_t o) { return objects.layer[o]; }, [&](std::uint32_t o) { return objects.chunk[o]; });
+}
+
+// It could not be decoded: the layer it builds on was given up.
+inline bool hopeless(const ObjectsConfig& objects, const std::vector<LayerSending>& layers, std::uint32_t object) {
+    return object > 0 && layers[object - 1].given_up && builds_on_another(objects, object);
+}
 
 // What became of a layer, as far as its sender can say: the rest is its receiver's.
 inline ObjectOutcome outcome_of(const LayerSending& sent) {

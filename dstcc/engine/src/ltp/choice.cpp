@@ -155,18 +155,13 @@ bool BlockChoice::allowed(std::uint32_t block, std::size_t l) const {
     return pins.empty() || static_cast<std::size_t>(pins[std::min(blocks_.layer(block), pins.size() - 1)]) == l;
 }
 
-bool BlockChoice::builds_on_another(std::uint32_t block) const {
-    const ObjectsConfig& objects = blocks_.objects();
-    return objects.layer[block] > 0 && block > 0 && objects.chunk[block - 1] == objects.chunk[block];
-}
-
 bool BlockChoice::hopeless(std::uint32_t block) const {
-    return deadlines_ && builds_on_another(block) && layers_[block - 1].given_up;
+    return deadlines_ && dstcc::hopeless(blocks_.objects(), layers_, block);
 }
 
 // The layer it builds on has no link yet, and comes first.
 bool BlockChoice::premature(std::uint32_t block) const {
-    return builds_on_another(block) && (has_link_[block - 1] == 0 || layers_[block - 1].given_up);
+    return builds_on_another(blocks_.objects(), block) && (has_link_[block - 1] == 0 || layers_[block - 1].given_up);
 }
 
 // No link's rate and light could bring it in time, were it sent at once.

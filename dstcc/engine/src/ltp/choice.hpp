@@ -62,7 +62,6 @@ private:
     bool in_time(std::uint32_t block, std::size_t l) const;
     int soonest(std::uint32_t block) const;
     bool allowed(std::uint32_t block, std::size_t l) const;
-    bool builds_on_another(std::uint32_t block) const;
     bool premature(std::uint32_t block) const;
     bool lost_cause(std::uint32_t block) const;
     void bind(std::uint32_t block, std::size_t l);
