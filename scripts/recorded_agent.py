@@ -144,7 +144,7 @@ def lossy_rows(draw: int, policy: Policy, duration_s: float | None, seeds: int) 
         real.append(kernel_bytes(one, BACKENDS["kernel"].carry(one, a_slot_on(tape))))
     mine, theirs = np.array(ours) / 1e6, np.array(real) / 1e6
     return [
-        f"| {draw} | {layer} | {link} | {_spread(mine[:, layer, link])} | {_spread(theirs[:, layer, link])} | "
+        f"| {draw} | {layer} | {link + 1} | {_spread(mine[:, layer, link])} | {_spread(theirs[:, layer, link])} | "
         f"{_apart(mine[:, layer, link], theirs[:, layer, link])} |"
         for layer in range(mine.shape[1])
         for link in range(mine.shape[2])
