@@ -97,8 +97,9 @@ def toy_simulate(config: EngineConfig) -> EngineResult:
     return result(source, [None if gone else float(t) for t, gone in zip(arrival, lost, strict=True)])
 
 
-def toy_bound(_config: EngineConfig, weights: np.ndarray) -> float:
-    """A clairvoyant sender that plays everything."""
+def toy_bound(_config: EngineConfig, weights: np.ndarray, *, any_packets: bool) -> float:
+    """A clairvoyant sender that plays everything, as the simulator's senders cut it."""
+    assert not any_packets
     return float(weights.sum())
 
 

@@ -60,13 +60,16 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
     )
 
 
-def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:
-    """Give the largest Σ ``weights`` (one per object) that any sender could have brought in time.
+def clairvoyant_weight(
+    config: EngineConfig, weights: NDArray[np.float64], *, any_packets: bool = False
+) -> float:
+    """Give an upper bound on the Σ ``weights`` (one per object) of layers that a sender can deliver in time.
 
-    It meets the same channel draws as :func:`simulate`, knows them all, and may split layers; so it is an upper bound.
-    Without deadlines everything is in time.
+    The sender meets the same channel draws as :func:`simulate` and knows them all. It sends as the simulator's senders
+    do: a packet has bytes of one layer, and is full or the layer's last. With ``any_packets`` the bound holds for every
+    sender, also for one that fills a packet with the bytes of several layers. Without deadlines everything is in time.
     """
-    return _engine.clairvoyant_weight(config, weights)
+    return _engine.clairvoyant_weight(config, weights, any_packets)
 
 
 def law_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:

@@ -52,8 +52,9 @@ METRICS = (
         "share",
         +1,
         "What Earth saw",
-        "Weighted layers ÷ what a sender that knows every loss in advance could have played over the same "
-        "channel draws. 100 % means no algorithm can do better here.",
+        "Weighted layers ÷ an upper bound on what a sender that knows every loss in advance could have played over the "
+        "same channel draws, with packets of one layer each on the simulator, and of any layers on the kernel. 100 % "
+        "means that no such sender can do better here.",
     ),
     Metric(
         "bytes_in_time",

@@ -6,6 +6,7 @@ and after that is the same for all. The scenario it sees only beforehand, to ref
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +19,7 @@ from dstcc.scenario.model import controller_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine import EngineConfig, EngineResult, Link
     from dstcc.forecast.files import Controller
     from dstcc.scenario import Scenario, Source
 
@@ -32,6 +33,8 @@ class Backend(Protocol):
     """Whether a policy's copies are sent."""
     tells_windows_apart: bool
     """Whether its samples have a row for each lane with a window of its own, or one a link."""
+    fills_packets: bool
+    """Whether a packet may have the bytes of several layers."""
 
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
@@ -57,6 +60,7 @@ class Simulator:
     name = "simulator"
     copies = True
     tells_windows_apart = True
+    fills_packets = False
 
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
@@ -103,6 +107,7 @@ class Kernel:
     name = "kernel"
     copies = False
     tells_windows_apart = False
+    fills_packets = True
     on_host = False
 
     def check(
@@ -146,16 +151,30 @@ class Kernel:
         return replace(driven, transport=replace(driven.transport, lanes_per_link=lanes))
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
-        """Without losses: which packets netem will lose nobody knows; outages stay."""
-        return replace(
-            config, links=tuple(replace(link, loss=Loss(), up_loss=Loss()) for link in config.links)
-        )
+        """Without losses: which packets netem will lose nobody knows. Outages begin once a full queue is served: netem
+        loses what is sent in one, and what stands in the queue still crosses."""
+        packet_bytes = config.transport.mss_bytes + config.transport.header_bytes
+        links = (_crossing(link, packet_bytes) for link in config.links)
+        return replace(config, links=tuple(replace(link, loss=Loss(), up_loss=Loss()) for link in links))
 
     def facts(self, scenario: Scenario) -> dict[str, Any]:
         """The kernel's version and what to know of its numbers."""
         from dstcc_kernel import backend
 
         return {"kernel": backend.facts(scenario, on_host=self.on_host)}
+
+
+def _crossing(link: Link, packet_bytes: int) -> Link:
+    """The link whose outages leave the time in which its full queue is served at its least rate."""
+    least = min(link.rate_share, default=1.0) * min(link.hidden_share, default=1.0)
+    served_ns = math.ceil((link.queue_bytes + packet_bytes) * 8e9 / (link.rate_bps * least))
+
+    def later(outages: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+        return tuple((begin + served_ns, end) for begin, end in outages if begin + served_ns < end)
+
+    return replace(
+        link, outages_ns=later(link.outages_ns), unannounced_ns=later(link.unannounced_ns), up_outages_ns=()
+    )
 
 
 class Host(Kernel):

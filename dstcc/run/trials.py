@@ -422,7 +422,8 @@ class _Runner:
         return key.seed, self.scenarios[key.variant].transport.mss_bytes
 
     def _best_weight(self, config: EngineConfig) -> float:
-        return engine.clairvoyant_weight(config, layer_weights(config.objects.layer, self.source.layers))
+        weights = layer_weights(config.objects.layer, self.source.layers)
+        return engine.clairvoyant_weight(config, weights, any_packets=self.backend.fills_packets)
 
 
 def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:

@@ -127,8 +127,8 @@ def test_a_sender_passes_over_what_its_queue_makes_late_at_the_rate_of_now() -> 
 
 def test_the_bound_counts_what_the_line_carries() -> None:
     def bound(on: Link) -> float:
-        made = config("cubic", on, objects=live(40, (500 * MSS,), chunk_s=0.1, playout_s=0.8))
-        return clairvoyant_weight(made, np.ones(40))
+        made = config("cubic", on, objects=live(40, (2 * MSS,) * 250, chunk_s=0.1, playout_s=0.8))
+        return clairvoyant_weight(made, np.ones(40 * 250))
 
     assert bound(line((0, 1.0))) == bound(link())
     assert bound(line((0, 0.25))) == pytest.approx(bound(link(3e6)), rel=0.01)

@@ -255,8 +255,8 @@ def test_uncoded_bits_err_as_eb_n0_says_on_each_side_of_a_change() -> None:
 
 def test_the_bound_counts_outages_frames_and_states_at_changing_rates() -> None:
     def bound(on: Link) -> float:
-        made = config("cubic", on, objects=live(40, (500 * MSS,), chunk_s=0.1, playout_s=0.8))
-        return clairvoyant_weight(made, np.ones(40))
+        made = config("cubic", on, objects=live(40, (2 * MSS,) * 250, chunk_s=0.1, playout_s=0.8))
+        return clairvoyant_weight(made, np.ones(40 * 250))
 
     dark = ((ns(1.1), ns(1.3)), (ns(2.05), ns(2.9)))
     for more in ({"outages_ns": dark}, {"loss": frames(5.0), "outages_ns": dark}):

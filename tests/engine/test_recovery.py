@@ -90,11 +90,11 @@ def test_a_probe_carries_new_data_in_every_mode():
 
 
 def test_the_bound_follows_a_lengthening_path():
-    # Departure x arrives at x + 10 + x / 2 <= 40 s: x = 20 s of line time, 20 s * 1,000 slots/s of 1,460 bytes.
+    # Departure x arrives at x + 10 + x / 2 <= 40 s: x = 20 s of line time, 20 s * 1,000 packets/s, 160 a layer.
     rising = net.link(12e6, 20.0, delay_t_ns=(0, net.ns(100)), delay_ns=(net.ns(10), net.ns(60)))
-    objects = net.live(1, (40_000 * net.MSS,), chunk_s=1e-9, playout_s=40.0)
-    bound = clairvoyant_weight(net.config("fixed", rising, objects=objects), np.ones(1))
-    assert bound == pytest.approx(0.5, rel=1e-3)
+    objects = net.live(1, (160 * net.MSS,) * 250, chunk_s=1e-9, playout_s=40.0)
+    bound = clairvoyant_weight(net.config("fixed", rising, objects=objects), np.ones(250))
+    assert bound == 20_000 // 160
 
 
 def test_a_receive_buffer_below_a_segment_is_refused():

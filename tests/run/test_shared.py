@@ -121,7 +121,8 @@ def test_the_bound_is_worked_out_once_a_seed_and_segment_size_in_threads_too(
 ) -> None:
     asked: list[tuple[int, int]] = []
 
-    def bound(config: EngineConfig, _weights: object) -> float:
+    def bound(config: EngineConfig, _weights: object, *, any_packets: bool) -> float:
+        assert not any_packets
         asked.append((config.seed, config.transport.mss_bytes))
         Event().wait(0.05)  # another thread asks meanwhile
         return 1.0

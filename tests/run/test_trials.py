@@ -77,7 +77,8 @@ def test_the_clairvoyant_bound_is_worked_out_once_a_seed(
 ) -> None:
     seeds: list[int] = []
 
-    def bound(config: EngineConfig, _weights: object) -> float:
+    def bound(config: EngineConfig, _weights: object, *, any_packets: bool) -> float:
+        assert not any_packets
         seeds.append(config.seed)
         return 1.0
 
@@ -171,7 +172,8 @@ def test_a_variant_with_other_segments_has_a_bound_of_its_own(
 ) -> None:
     asked: list[tuple[int, int]] = []
 
-    def bound(config: EngineConfig, _weights: object) -> float:
+    def bound(config: EngineConfig, _weights: object, *, any_packets: bool) -> float:
+        assert not any_packets
         asked.append((config.seed, config.transport.mss_bytes))
         return 1.0
 

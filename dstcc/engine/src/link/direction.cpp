@@ -97,6 +97,22 @@ std::int64_t Direction::count_delivering(Time& next, Time to) {
     return packets;
 }
 
+// If d of them start in the slot, they and the one that is in service when it begins cover no more than (d + 1) longest; and
+// the draws that are lost before the dth that is not are used up by a packet each.
+Time Direction::spent_in(std::int64_t slot, std::uint32_t least, Time least_ns, Time longest_ns) {
+    if (in_outage(slot * slot_ns_, (slot + 1) * slot_ns_)) return 0;
+    Time used_up = 0, uncovered = slot_ns_ - longest_ns, spent = std::max<Time>(uncovered, 0);
+    for (std::uint32_t nth = 0; uncovered > used_up; ++nth) {
+        if (loss_.lost(slot, nth, least)) {
+            used_up += least_ns;
+        } else {
+            uncovered -= longest_ns;
+            spent = std::min(spent, std::max(used_up, uncovered));
+        }
+    }
+    return spent;
+}
+
 double Direction::usable_frames(std::int64_t& frame, Time to) {
     double usable = 0;
     for (; frames_.begin_of(frame) < to; ++frame) {

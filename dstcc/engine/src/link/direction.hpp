@@ -74,6 +74,11 @@ public:
     // `to`; `frame` is where the count goes on. A packet needs every frame in which it has a bit.
     double usable_frames(std::int64_t& frame, Time to);
     bool framed() const { return framed_; }
+    // Whether losses are drawn by slots and places in them.
+    bool draws_by_slot() const { return !lossless_ && !framed_; }
+    // The line time in a lit slot that packets of at most `longest_ns` which get through cannot use, where none is shorter
+    // than `least`; at a constant rate, for slots that rise.
+    Time spent_in(std::int64_t slot, std::uint32_t least, Time least_ns, Time longest_ns);
     // The most line time of such a frame's packets: of a bit that reaches out of it by less than half, only the middle counts.
     double usable_frame_ns() const { return frames_.frame_ns() + frames_.bit_ns() + 1; }
 

@@ -25,6 +25,7 @@ inline constexpr const char* kIndependent = "packet";  // each packet by itself,
 // A code's frames. Those of several bits have a clock of their own (link/frames.hpp); the process here is for single bits.
 inline constexpr const char* kFrameLoss = "frames";
 
+inline constexpr const char* kPeriodicLoss = "periodic";  // by count of packets
 inline constexpr const char* kScheduledLoss =
     "schedule";  // each packet by itself, with a chance that changes over time
 

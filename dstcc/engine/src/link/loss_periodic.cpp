@@ -20,7 +20,7 @@ private:
     std::int64_t served_ = 0, period_ = 1;
 };
 
-const Registered<LossEntry> kEntry{{"periodic", make_loss<PeriodicLoss>}};
+const Registered<LossEntry> kEntry{{kPeriodicLoss, make_loss<PeriodicLoss>}};
 
 }  // namespace
 }  // namespace dstcc

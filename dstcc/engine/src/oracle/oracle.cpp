@@ -11,15 +11,24 @@
 //
 // Feasible sets form a matroid, so taking bytes by weight per byte is optimal for divisible layers. Precedence (an
 // enhancement layer counts only with all below) is kept by pooling a layer denser than the one below it with that one.
-// Divisible layers and ordering-free arrival make it an upper bound.
+// Divisible layers and ordering-free arrival make it an upper bound. Layers are not divisible, though: those that do not fit
+// whole where their chunk has the links for itself are left out first, with all that builds on them, and the sum is rounded
+// down to what whole layers can weigh.
 //
-// A is counted twice, and the lesser bound taken, since neither alone is right for packets of all sizes:
+// Who it holds for. *Packets of layers*: a packet has bytes of one layer, and is full or the layer's last (or a code's
+// symbol of its block, no shorter than those it stands for). All of the simulator's senders do this. *Any packets*: nothing
+// but the size of a full packet limits what is sent together.
 //
-//   full packets   Starting each as early as it gets through brings the most of them; from any time on, at most one more
-//                  than that count. Demands are full packets only: the short one at a layer's end is free, as it may slip
-//                  through on draws or frames that a full one cannot use.
-//   line time      Every byte counts, but losses hardly do: lit time at the link's rate, of coded links without frames
-//                  that are erased behind an erased one.
+// A is counted twice (oracle/supply.hpp), and the lesser bound taken, since neither alone is right for packets of all sizes:
+//
+//   full packets   Of packets of layers, a layer of f full packets and a short one needs f that get through: the short one
+//                  is free, as it may slip through on draws or frames that a full one cannot use. Any packets need none.
+//   line time      Every byte counts. Packets of layers have a header each; of any packets a byte takes its share of a full
+//                  one's. Losses count by what a lost draw takes of its slot; for any packets only the frames of coded links.
+//
+// The nth short packet of a slot has its nth draw. So a sender uses up a lost draw with the shortest packet that there is,
+// and goes on in the same slot: full packets, which all have the slot's first draw, cannot be saved like this, and short
+// ones nearly all. Periodic losses count packets, whatever they are, and are left out.
 //
 // A link with a relay has two hops, and carries no more than either: the bound is taken with the first hops, then with the slower
 // hop of each link, and the lesser counts. Chunk k's bytes may use the second hop from release_k + the light in front of it to
@@ -34,183 +43,20 @@
 #include "oracle/oracle.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <stdexcept>
 
 #include "link/contact.hpp"
-#include "link/direction.hpp"
-#include "oracle/demand_tree.hpp"
+#include "oracle/demands.hpp"
+#include "oracle/supply.hpp"
 
 namespace dstcc {
 
 namespace {
 
-// What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
-struct Windows {
-    std::vector<double> p, q;
+// What a bound is asked for.
+struct Question {
+    bool any_packets = false, whole_layers = true;
 };
-
-// A link with more slots or frames than this by the last deadline is taken for lossless: still an upper bound, and no
-// hour's work.
-constexpr double kMostDraws = 3e7;
-
-// A link as a sender knows it: its draws, or the share of packets that gets through.
-struct Channel {
-    Direction direction;
-    double share = 1;
-    Time open_ns = 0;  // nothing leaves before
-};
-
-// What one link can carry as a function of time, in bytes, for queries in rising order.
-class Supply {
-public:
-    Supply(const Channel& channel, const EngineConfig& config, const LinkConfig& link, Time last)
-        : full_(channel.direction),
-          any_(channel.direction),
-          share_(channel.share),
-          outages_(all_outages(link, false)),
-          steps_(RateSteps::actual(link, false)),
-          horizon_(config.duration_ns),
-          wire_(config.transport.mss_bytes + config.transport.header_bytes),
-          slot_ns_(full_.slot_ns()) {
-        last = std::min(last, horizon_);
-        const auto most = static_cast<double>(last) / kMostDraws;
-        coarse_ = static_cast<double>(slot_ns_) < most;
-        framed_ = full_.framed() && full_.usable_frame_ns() >= most;
-        // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
-        const double ns_per_byte = 8.0 * kNsPerS / link.rate_bps - 0.5 / (config.transport.header_bytes + 1);
-        bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
-    }
-    // Full packets that depart by `end`, for chunk after chunk, and the least that is used up before `release`, in windows
-    // that begin there. The times of each list rise.
-    void add_full(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
-        in_order(
-            release, end, 1 - slot_ns_,
-            [&](std::size_t k, Time at) { windows.q[k] += share_ * wire_ * std::max(packets_before(at) - 1, 0.0); },
-            [&](std::size_t k, Time at) { windows.p[k] += share_ * wire_ * packets_before(at); });
-    }
-    // The same in line time.
-    void add_any(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
-        in_order(
-            release, end, 0, [&](std::size_t k, Time at) { windows.q[k] += share_ * any(at, true); },
-            [&](std::size_t k, Time at) { windows.p[k] += share_ * any(at, false); });
-    }
-
-private:
-    // Both lists as one that rises, so that the line is walked once.
-    template <class Release, class End>
-    void in_order(const std::vector<Time>& release, const std::vector<Time>& end, Time shift, Release&& at_release,
-                  End&& at_end) const {
-        const auto released = [&](std::size_t i) { return std::min(release[i], horizon_); };
-        const auto ended = [&](std::size_t j) { return std::min(end[j], horizon_) + shift; };
-        for (std::size_t i = 0, j = 0; i < release.size() || j < end.size();) {
-            if (j == end.size() || (i < release.size() && released(i) <= ended(j))) {
-                at_release(i, released(i));
-                ++i;
-            } else {
-                at_end(j, ended(j));
-                ++j;
-            }
-        }
-    }
-    double packets_before(Time at) {
-        if (coarse_ && steps_.steady())
-            return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
-        if (coarse_) return lit_work_before(at) / static_cast<double>(slot_ns_) + 1;
-        packets_ += static_cast<double>(full_.count_delivering(next_, at));
-        return packets_;
-    }
-    double any(Time at, bool begins) {
-        if (!framed_) return lit_work_before(at) * bytes_per_ns_;
-        // A frame that is under way counts for windows that end in it and for those that begin in it.
-        usable_ += any_.usable_frames(frame_, at);
-        const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
-        return frames * any_.usable_frame_ns() * bytes_per_ns_;
-    }
-    // Time outside outages, up to `at`.
-    Time lit_before(Time at) const {
-        Time lit = at;
-        for (const auto& [from, to] : outages_) lit -= std::clamp<Time>(at - from, 0, to - from);
-        return std::max<Time>(lit, 0);
-    }
-
-    // The same in time at the most rate.
-    double lit_work_before(Time at) const {
-        if (steps_.steady()) return static_cast<double>(lit_before(at));
-        double lit = steps_.work(0, at);
-        for (const auto& [from, to] : outages_)
-            if (at > from) lit -= steps_.work(from, std::min(at, to));
-        return std::max(lit, 0.0);
-    }
-
-    Direction full_, any_;
-    double share_;
-    std::vector<std::pair<Time, Time>> outages_;
-    RateSteps steps_;
-    Time horizon_;
-    double wire_;
-    Time slot_ns_;
-    double bytes_per_ns_ = 0;
-    bool coarse_ = false, framed_ = false;
-    Time next_ = 0;
-    double packets_ = 0, usable_ = 0;
-    std::int64_t frame_ = 0;
-};
-
-struct Demand {
-    std::size_t chunk;
-    double bytes, density;
-};
-
-// Layers as they are wanted, chunk by chunk: one that is denser than what it builds on is pooled with that.
-class Demands {
-public:
-    void add(std::size_t chunk, double bytes, double weight) {
-        if (layers_.empty() || layers_.back().chunk != chunk) floor_ = layers_.size();
-        layers_.push_back({chunk, bytes, weight});
-        while (layers_.size() > floor_ + 1) {
-            const Layer above = layers_.back(), below = layers_[layers_.size() - 2];
-            if (above.weight * below.bytes <= below.weight * above.bytes) break;
-            layers_.pop_back();
-            layers_.back() = {chunk, above.bytes + below.bytes, above.weight + below.weight};
-        }
-    }
-    // The densest first.
-    std::vector<Demand> sorted() const {
-        std::vector<Demand> demands;
-        demands.reserve(layers_.size());
-        for (const Layer& layer : layers_)
-            demands.push_back({layer.chunk, layer.bytes, layer.bytes > 0 ? layer.weight / layer.bytes : layer.weight});
-        std::stable_sort(demands.begin(), demands.end(),
-                         [](const Demand& a, const Demand& b) { return a.density > b.density; });
-        return demands;
-    }
-
-private:
-    struct Layer {
-        std::size_t chunk;
-        double bytes, weight;
-    };
-    std::vector<Layer> layers_;
-    std::size_t floor_ = 0;  // where the last chunk's begin
-};
-
-// The most weight that fits the windows.
-double most_weight(const Windows& windows, const Demands& wanted) {
-    DemandTree tree(windows.p, windows.q);
-    double total = 0;
-    for (const Demand& demand : wanted.sorted()) {
-        if (demand.bytes <= 0) {
-            total += demand.density;
-            continue;
-        }
-        const double taken = std::clamp(tree.room(demand.chunk), 0.0, demand.bytes);
-        if (taken <= 0) continue;
-        tree.take(demand.chunk, taken);
-        total += taken * demand.density;
-    }
-    return total;
-}
 
 bool relay_is_slower(const LinkConfig& link) { return link.relay && link.relay->rate_bps < link.rate_bps; }
 
@@ -230,60 +76,104 @@ LinkConfig second_hop(const LinkConfig& link) {
     return hop;
 }
 
-template <class ChannelOf>
-double bound(const EngineConfig& config, const std::vector<double>& weights, ChannelOf&& channel_of) {
+// When chunks may be under way on a link, or on the hop behind its relay; false: none ever in time.
+bool chunk_times(const LinkConfig& link, const std::vector<Time>& release, const std::vector<Time>& deadline, Time open,
+                 Time before, ChunkTimes& times) {
+    const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
+    bool useful = false;
+    times.release.resize(release.size());
+    times.end.resize(release.size());
+    for (std::size_t k = 0; k < release.size(); ++k) {
+        times.release[k] = std::max(release[k], open) + before;
+        times.end[k] = std::max(delay.latest_departure(deadline[k]), times.release[k]);
+        if (k > 0) times.end[k] = std::max(times.end[k], times.end[k - 1]);
+        useful = useful || times.end[k] > times.release[k];
+    }
+    return useful;
+}
+
+// What each layer takes.
+std::vector<WantedLayer> wanted_layers(const EngineConfig& config, const std::vector<double>& weights,
+                                       bool any_packets) {
     const ObjectsConfig& objects = config.objects;
-    const TransportConfig& transport = config.transport;
-    const double wire = transport.mss_bytes + transport.header_bytes;
-    std::vector<Time> release, deadline;
-    Demands full, any;  // in full packets, and in all bytes
-    double free_weight = 0;
+    const double mss = config.transport.mss_bytes, header = config.transport.header_bytes;
+    std::vector<WantedLayer> layers;
+    layers.reserve(objects.size());
+    std::size_t chunk = 0;
     for (std::size_t o = 0; o < objects.size(); ++o) {
-        if (o == 0 || objects.chunk[o] != objects.chunk[o - 1]) {
-            release.push_back(objects.release_ns[o]);
-            deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
-        }
+        if (o > 0 && objects.chunk[o] != objects.chunk[o - 1]) ++chunk;
         const auto payload = static_cast<double>(objects.payload_bytes[o]);
-        const auto packets = static_cast<double>(objects.payload_bytes[o] / transport.mss_bytes);
-        const bool short_one = objects.payload_bytes[o] % transport.mss_bytes > 0;
-        full.add(release.size() - 1, packets * wire, weights[o]);
-        any.add(release.size() - 1, payload + (packets + short_one) * transport.header_bytes, weights[o]);
-        free_weight += weights[o];
+        const auto full = static_cast<double>(objects.payload_bytes[o] / config.transport.mss_bytes);
+        const bool short_one = objects.payload_bytes[o] % config.transport.mss_bytes > 0;
+        if (any_packets)
+            layers.push_back({chunk, weights[o], 0, payload * (mss + header) / mss});
+        else
+            layers.push_back({chunk, weights[o], full * (mss + header), payload + (full + short_one) * header});
+    }
+    return layers;
+}
+
+WireSizes wire_sizes(const EngineConfig& config, const LinkConfig& link, bool any_packets) {
+    const TransportConfig& transport = config.transport;
+    const auto header = static_cast<std::uint32_t>(transport.header_bytes);
+    WireSizes sizes{header + static_cast<std::uint32_t>(transport.mss_bytes), 0, header};
+    std::int64_t payload = any_packets ? transport.mss_bytes : 0;
+    for (const std::int64_t bytes : config.objects.payload_bytes) payload = std::max(payload, bytes);
+    sizes.longest = header + static_cast<std::uint32_t>(std::min<std::int64_t>(payload, transport.mss_bytes));
+    for (const CrossTrafficConfig& cross : link.cross_traffic)
+        sizes.least = std::min(sizes.least, static_cast<std::uint32_t>(cross.packet_bytes));
+    return sizes;
+}
+
+// Losses that are a function of time and not of what was sent.
+LinkConfig with_known_losses(LinkConfig link) {
+    if (link.loss.kind == kPeriodicLoss) link.loss = LossConfig{};
+    return link;
+}
+
+template <class ChannelOf>
+double bound(const EngineConfig& config, const std::vector<double>& weights, const Question& question,
+             ChannelOf&& channel_of) {
+    const ObjectsConfig& objects = config.objects;
+    std::vector<Time> release, deadline;
+    for (std::size_t o = 0; o < objects.size(); ++o) {
+        if (o > 0 && objects.chunk[o] == objects.chunk[o - 1]) continue;
+        release.push_back(objects.release_ns[o]);
+        deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
     }
     if (release.empty()) return 0;
-    if (deadline.back() == kNever) return free_weight;  // no end: everything comes in time
+    // No end: everything comes in time.
+    if (deadline.back() == kNever) return std::accumulate(weights.begin(), weights.end(), 0.0);
 
-    const std::size_t n = release.size();
+    const std::vector<WantedLayer> layers = wanted_layers(config, weights, question.any_packets);
     const auto over = [&](bool slower_hops) {
-        const Windows empty{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
-        Windows full_windows = empty, any_windows = empty;
+        Windows full(release.size()), line(release.size());
+        ChunkTimes times;
         for (std::size_t l = 0; l < config.links.size(); ++l) {
             const bool second = slower_hops && relay_is_slower(config.links[l]);
             const LinkConfig link = second ? second_hop(config.links[l]) : config.links[l];
-            Channel channel = channel_of(l, static_cast<std::uint32_t>(wire));
+            const WireSizes sizes = wire_sizes(config, link, question.any_packets);
+            Channel channel = channel_of(l, sizes.full);
             if (second) {
-                channel.direction = Direction(link, false, config.seed, l, static_cast<std::uint32_t>(wire));
+                channel.direction = Direction(link, false, config.seed, l, sizes.full);
                 channel.share = 1;
             }
             const Time before = second ? least_share(config.links[l], config.links[l].relay->at) : 0;
-            const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
-            std::vector<Time> begin(n), end(n);
-            bool useful = false;
-            for (std::size_t k = 0; k < n; ++k) {
-                begin[k] = std::max(release[k], channel.open_ns) + before;
-                end[k] = std::max(delay.latest_departure(deadline[k]), begin[k]);
-                if (k > 0) end[k] = std::max(end[k], end[k - 1]);
-                useful = useful || end[k] > begin[k];
-            }
-            if (!useful) continue;
-            Supply supply(channel, config, link, end.back());
-            supply.add_full(begin, end, full_windows);
-            supply.add_any(begin, end, any_windows);
+            if (!chunk_times(link, release, deadline, channel.open_ns, before, times)) continue;
+            Supply supply(channel, config, link, sizes, times.end.back());
+            if (!question.any_packets) supply.add_full(times, full);
+            supply.add_line(times, line);
         }
-        return std::min(most_weight(full_windows, full), most_weight(any_windows, any));
+        Demands in_full, in_line;
+        for (const WantedLayer& layer : question.whole_layers ? that_fit_alone(layers, full, line) : layers) {
+            in_full.add(layer.chunk, layer.full_bytes, layer.weight);
+            in_line.add(layer.chunk, layer.line_bytes, layer.weight);
+        }
+        return std::min(most_weight(full, in_full), most_weight(line, in_line));
     };
     const bool hops = std::any_of(config.links.begin(), config.links.end(), relay_is_slower);
-    return hops ? std::min(over(false), over(true)) : over(false);
+    const double most = hops ? std::min(over(false), over(true)) : over(false);
+    return question.whole_layers ? in_whole_layers(most, weights) : most;
 }
 
 // When data can follow a handshake that begins as early as it can.
@@ -297,14 +187,14 @@ Time handshake_over(const LinkConfig& link, int header_bytes) {
 
 }  // namespace
 
-double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights) {
-    return bound(config, weights, [&](std::size_t l, std::uint32_t wire) {
-        return Channel{Direction(config.links[l], false, config.seed, l, wire)};
+double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights, bool any_packets) {
+    return bound(config, weights, {any_packets, true}, [&](std::size_t l, std::uint32_t wire) {
+        return Channel{Direction(with_known_losses(config.links[l]), false, config.seed, l, wire)};
     });
 }
 
 double law_weight(const EngineConfig& config, const std::vector<double>& weights, bool handshake) {
-    return bound(config, weights, [&](std::size_t l, std::uint32_t wire) {
+    return bound(config, weights, {false, false}, [&](std::size_t l, std::uint32_t wire) {
         LinkConfig link = config.links[l];
         const bool lossless = link.loss.kind == kLossless;
         if (!lossless && link.loss.kind != kIndependent)

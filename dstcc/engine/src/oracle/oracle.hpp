@@ -7,8 +7,9 @@
 
 namespace dstcc {
 
-// The largest Σ weight of layers any sender could bring in time: see oracle/oracle.cpp. `weights` has one entry per object.
-double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights);
+// The largest Σ weight of layers that a sender could bring in time whose packets have bytes of one layer each, or with
+// `any_packets` any sender: see oracle/oracle.cpp. `weights` has one entry per object.
+double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights, bool any_packets);
 
 // The largest mean of it for a sender that knows with what chance packets are lost, but not which; with a
 // `handshake` nothing leaves before a link's is over. Throws std::invalid_argument where losses are not independent.

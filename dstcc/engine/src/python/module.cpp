@@ -44,17 +44,27 @@ py::dict simulate(const py::object& config) {
     return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
 }
 
-template <double (*kBound)(const EngineConfig&, const std::vector<double>&)>
-double bound(const py::object& config, const py::array_t<double, py::array::c_style | py::array::forcecast>& given) {
+using Weights = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+template <class Bound>
+double bound_of(const py::object& config, const Weights& given, Bound&& bound) {
     const EngineConfig native = read_engine_config(config);
     const std::vector<double> weights(given.data(), given.data() + given.size());
     require(weights.size() == native.objects.size(), "weights must have one entry per object");
     py::gil_scoped_release release;
-    return kBound(native, weights);
+    return bound(native, weights);
 }
 
-double law_weight_of(const EngineConfig& config, const std::vector<double>& weights) {
-    return law_weight(config, weights, config.transport.handshake && config.transport.congestion != kTransferLtp);
+double clairvoyant_weight_of(const py::object& config, const Weights& weights, bool any_packets) {
+    return bound_of(config, weights, [&](const EngineConfig& native, const std::vector<double>& of) {
+        return clairvoyant_weight(native, of, any_packets);
+    });
+}
+
+double law_weight_of(const py::object& config, const Weights& weights) {
+    return bound_of(config, weights, [](const EngineConfig& native, const std::vector<double>& of) {
+        return law_weight(native, of, native.transport.handshake && native.transport.congestion != kTransferLtp);
+    });
 }
 
 // Whether a full packet of `bytes` that starts with each of `slots` service slots, from `first` on, is lost (for tests and
@@ -123,8 +133,9 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.doc() = "Packet-level virtual-time simulator of MPTCP; see dstcc.engine.";
     py::register_exception<dstcc::InvariantError>(m, "InvariantError", PyExc_RuntimeError);
     m.def("simulate", &dstcc::simulate, py::arg("config"));
-    m.def("clairvoyant_weight", &dstcc::bound<dstcc::clairvoyant_weight>, py::arg("config"), py::arg("weights"));
-    m.def("law_weight", &dstcc::bound<dstcc::law_weight_of>, py::arg("config"), py::arg("weights"));
+    m.def("clairvoyant_weight", &dstcc::clairvoyant_weight_of, py::arg("config"), py::arg("weights"),
+          py::arg("any_packets") = false);
+    m.def("law_weight", &dstcc::law_weight_of, py::arg("config"), py::arg("weights"));
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));

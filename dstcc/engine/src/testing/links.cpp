@@ -23,6 +23,21 @@ std::int64_t burst_draws(const py::object& loss, std::int64_t seed, std::int64_t
     return bursts.drawn();
 }
 
+// Whether a packet of `bytes` is lost that has each of a slot's first draws, slot by slot.
+std::vector<std::vector<bool>> slot_draws(const py::object& link, std::int64_t seed, std::uint64_t index,
+                                          std::uint32_t full_bytes, std::uint32_t bytes, std::int64_t slots,
+                                          std::uint32_t draws) {
+    const LinkConfig config = read_link(link);
+    const Time slot_ns = Direction(config, false, 0, 0, full_bytes).slot_ns();
+    Losses losses({config.loss, slot_ns, static_cast<std::uint64_t>(seed), index});
+    std::vector<std::vector<bool>> out;
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+        out.emplace_back();
+        for (std::uint32_t nth = 0; nth < draws; ++nth) out.back().push_back(losses.lost(slot, nth, bytes));
+    }
+    return out;
+}
+
 // The delay of what departs at each of some times, and the latest departure that arrives by each (for tests).
 py::tuple delays(const py::object& link, const std::vector<Time>& at) {
     const LinkConfig config = read_link(link);
@@ -59,6 +74,8 @@ struct LineBench {
 
 void bind_links(py::module_& m) {
     m.def("burst_draws", &burst_draws, py::arg("loss"), py::arg("seed"), py::arg("slot"));
+    m.def("slot_draws", &slot_draws, py::arg("link"), py::arg("seed"), py::arg("index"), py::arg("full_bytes"),
+          py::arg("bytes"), py::arg("slots"), py::arg("draws"));
     m.def("delays", &delays, py::arg("link"), py::arg("at_ns"));
     m.def("contact", &contact, py::arg("link"), py::arg("at_ns"));
     py::class_<RateSteps>(m, "RateSteps")

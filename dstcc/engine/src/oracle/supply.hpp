@@ -1,0 +1,82 @@
+// What one link can carry as a function of time, in bytes, counted in full packets and in line time.
+//
+//   full packets   Starting each as early as it gets through brings the most of them; from any time on, at most one more
+//                  than that count.
+//   line time      Lit time at the link's rate, of coded links without frames that are erased behind an erased one, and less
+//                  what lost draws take of each slot (Direction::spent_in).
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/config.hpp"
+#include "link/direction.hpp"
+
+namespace dstcc {
+
+// What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
+struct Windows {
+    std::vector<double> p, q;
+    explicit Windows(std::size_t chunks) : p(chunks), q(chunks) {}
+};
+
+// A link as a sender knows it: its draws, or the share of packets that gets through.
+struct Channel {
+    Direction direction;
+    double share = 1;
+    Time open_ns = 0;  // nothing leaves before
+};
+
+// Times of the chunks at a link: none leaves before its release, and each is gone by its end. Both rise.
+struct ChunkTimes {
+    std::vector<Time> release, end;
+};
+
+// What leaves, in bytes on the line: full packets, at most so long ones with data, and no packet shorter than the least.
+struct WireSizes {
+    std::uint32_t full = 0, longest = 0, least = 0;
+};
+
+class Supply {
+public:
+    Supply(const Channel& channel, const EngineConfig& config, const LinkConfig& link, const WireSizes& sizes,
+           Time last);
+
+    // Full packets that depart by the end, for chunk after chunk, and the least that is used up before the release, in
+    // windows that begin there.
+    void add_full(const ChunkTimes& times, Windows& windows);
+    // The same in line time.
+    void add_line(const ChunkTimes& times, Windows& windows);
+
+private:
+    // A walk over a link's slots that goes on from where it is.
+    struct Walk {
+        Direction direction;
+        std::int64_t slot = 0;
+        Time spent_ns = 0;
+    };
+    template <class Release, class End>
+    void in_order(const ChunkTimes& times, Time shift, Release&& at_release, End&& at_end) const;
+    double packets_before(Time at);
+    double line_bytes(Time at, bool begins);
+    // Of the slots below `end`.
+    double spent_below(Walk& walk, std::int64_t end) const;
+    // Time outside outages, up to `at`, and the same in time at the most rate.
+    Time lit_before(Time at) const;
+    double lit_work_before(Time at) const;
+
+    Direction full_, framed_line_;
+    Walk by_release_, by_end_;
+    double share_;
+    std::vector<std::pair<Time, Time>> outages_;
+    RateSteps steps_;
+    Time horizon_, slot_ns_, least_ns_ = 0, longest_ns_ = 0;
+    WireSizes sizes_;
+    double bytes_per_ns_ = 0;
+    bool coarse_ = false, framed_ = false, spends_ = false;
+    Time next_ = 0;
+    double packets_ = 0, usable_ = 0;
+    std::int64_t frame_ = 0;
+};
+
+}  // namespace dstcc
