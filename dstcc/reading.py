@@ -75,16 +75,19 @@ def _size(most: int) -> str:
 
 
 @contextmanager
-def opened(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Iterator[tuple[BinaryIO, int]]:
+def opened(
+    path: Path, error: type[DstccError], most: int | None = MOST_BYTES, *, follow: bool = True
+) -> Iterator[tuple[BinaryIO, int]]:
     """A regular file, open, and its size; raises ``error`` naming it, also for what goes wrong while it is read.
 
+    Without ``follow`` a link in the file's place is such an error.
     :class:`FileNotFoundError` is raised as it is. The file is looked at after it was opened (which waits for nobody),
     since another one may have got its name meanwhile.
     """
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     try:
-        with open(path, "rb", opener=_at_once) as file:
+        with open(path, "rb", opener=_at_once if follow else _no_link) as file:
             found = os.fstat(file.fileno())
             _check(path, found, error, most)
             yield file, found.st_size
@@ -103,9 +106,13 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:
+def _no_link(path: str, flags: int) -> int:
+    return _at_once(path, flags | os.O_NOFOLLOW)
+
+
+def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES, *, follow: bool = True) -> bytes:
     """All of a regular file of at most so many bytes; errors as :func:`opened`."""
-    with opened(path, error, most) as (file, size):
+    with opened(path, error, most, follow=follow) as (file, size):
         return b"".join(_blocks(file, size))
 
 
@@ -128,17 +135,17 @@ def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
         yield block
 
 
-def read_text(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> str:
+def read_text(path: Path, error: type[DstccError], most: int = MOST_BYTES, *, follow: bool = True) -> str:
     """The same as UTF-8."""
     try:
-        return read_bytes(path, error, most).decode()
+        return read_bytes(path, error, most, follow=follow).decode()
     except UnicodeDecodeError as problem:
         raise error(f"{path}: not UTF-8 at byte {problem.start}") from None
 
 
-def read_json(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Any:
+def read_json(path: Path, error: type[DstccError], most: int = MOST_BYTES, *, follow: bool = True) -> Any:
     """The same as JSON."""
-    text = read_text(path, error, most)
+    text = read_text(path, error, most, follow=follow)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as problem:

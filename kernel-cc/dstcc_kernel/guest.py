@@ -33,6 +33,7 @@ from .folders import bytes_below, taken_below
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
+from .remains import ends_of, message_of
 from .running import room, started
 
 CONSOLE = "console.log"
@@ -61,6 +62,8 @@ STARTS = "dstcc: the job starts"
 SAID, ENDED = "said", "ended"
 """The folder, and the file in it, in which the guest's first process says how the job ended. What it prints of it on
 the console anybody can print there."""
+ENDS, LONGEST_END = re.compile(r"(\d{1,3}) (\d{1,12}\.\d{9})"), 64
+"""What it says: the exit code and the guest's clock."""
 REPORT = re.compile(
     r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
 )
@@ -141,7 +144,7 @@ def run(
         ended = _ended(scratch / SAID / ENDED)
     if problem is not None:
         raise GuestError(f"the guest was stopped: {problem}", console)
-    text = console.read_text(errors="replace")
+    text = ends_of(console)
     if ended is None:
         raise GuestError(f"the guest died: {_last_words(text)}", console)
     return GuestResult(ended[0], console, ended[1], time.monotonic() - started, reports(text))
@@ -150,10 +153,12 @@ def run(
 def _ended(path: Path) -> tuple[int, float] | None:
     """The job's exit code and the virtual seconds since boot; ``None`` of one that did not end."""
     try:
-        code, seconds = path.read_text().split()
-    except (OSError, ValueError):
+        said = ENDS.fullmatch(message_of(path, LONGEST_END))
+    except FileNotFoundError:
         return None
-    return int(code), float(seconds)
+    if said is None:
+        raise KernelError(f"{path.name}: must be an exit code and seconds")
+    return int(said[1]), float(said[2])
 
 
 def _address_mb(kernel: Path, memory_mb: int) -> int:
@@ -267,9 +272,13 @@ def _wait(
                 if at_limit is not None:
                     at_limit(process.pid)
                 return f"it still ran after {wall_s:g} s"
-        if bytes_below(out) > out_mb << 20:
+        try:
+            used = bytes_below(out)
+            own_bytes, own_files = taken_below(scratch)
+        except OSError as error:
+            return f"it has made a folder that cannot be looked into ({error.strerror})"
+        if used > out_mb << 20:
             return f"it has written more than {out_mb:,} MB"
-        own_bytes, own_files = taken_below(scratch)
         if own_bytes > OWN_MB << 20 or own_files > OWN_FILES:
             return f"its kernel has written more than {OWN_MB} MB or {OWN_FILES:,} files beside what it keeps"
         if process.returncode is not None:

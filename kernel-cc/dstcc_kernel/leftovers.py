@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
+
+from .remains import discard
 
 
 def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
@@ -20,6 +21,6 @@ def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
         if Path("/proc", made[1]).exists():
             continue
         if (left / sign).is_file():
-            shutil.rmtree(left, ignore_errors=True)
+            discard(left)
         elif not any(left.iterdir()):
             left.rmdir()

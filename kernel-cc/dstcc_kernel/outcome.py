@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, Field, ValidationError, create_model
 
 from dstcc.engine.config import CodingResults, EngineResult, ObjectResults, Samples
 from dstcc.errors import DstccError
 from dstcc.placed import placed_totals
+from dstcc.reading import read_bytes
 
 from .plan import slot_ns
 
@@ -44,20 +45,46 @@ COUNTS = (
 )
 """The first of TCP's trials, the others of coded ones; ``checked``: held against what was encoded."""
 
+MOST_NS = 1 << 62
+"""Of a time, in mission time."""
+MOST_BYTES = 8 << 30
+"""Of a result: 96 bytes a slot and subflow."""
+_Count = Annotated[int, Field(ge=0, lt=1 << 62)]
+_Time = Annotated[int, Field(ge=-1, le=MOST_NS)]
+_Real = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_FIELDS: dict[str, Any] = {
+    **{
+        name: (_Count, ...)
+        for name in (
+            "objects",
+            "samples",
+            "rtt_samples",
+            "data_packets",
+            *(f"{name}_bytes" for name in BYTES),
+        )
+    },
+    **{name: (_Count, 0) for name in (*COUNTS, "blocks", "missing")},
+    "end_ns": (_Count, ...),
+    **{name: (_Time, ...) for name in ("first_send_ns", "last_delivery_ns")},
+    **{name: (_Real, ...) for name in ("hol_wait_byte_s", "rtt_sum_s")},
+    "queue_p95_s": (_Real | None, ...),
+    "placed": (list[Annotated[list[_Count], Field(min_length=8, max_length=8)]], []),
+}
+_Heading = create_model("_Heading", __config__=ConfigDict(strict=True), **_FIELDS)
+
 
 def read_result(path: Path, config: EngineConfig) -> EngineResult:
-    """Read what the transfer program wrote; raises :class:`DstccError` when it is cut short."""
-    data, scale = path.read_bytes(), config.transport.scale
-    head, _, rest = data.partition(b"\n")
-    try:
-        header = json.loads(head)
-    except ValueError:
-        raise DstccError(f"{path}: the guest's result has no heading") from None
+    """Read what the transfer program wrote; raises :class:`DstccError` for what it cannot have written."""
+    scale = config.transport.scale
+    header, rest = _parted(path)
+    if header["objects"] > len(config.objects.release_ns):
+        raise DstccError(f"{path}: objects: {header['objects']}, of {len(config.objects.release_ns)}")
     objects, samples = header["objects"] * OBJECT_COLUMNS, header["samples"] * SAMPLE_COLUMNS
     coding = _coding_rows(header)
     numbers = np.frombuffer(rest, dtype=np.int64) if len(rest) % 8 == 0 else np.empty(0, dtype=np.int64)
     if len(numbers) != objects + samples + sum(coding):
         raise DstccError(f"{path}: the guest's result is cut short")
+    _check_numbers(path, numbers[: objects + samples], objects, scale)
     rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
     end_ns = round(header["end_ns"] * scale)
     return EngineResult(
@@ -71,12 +98,42 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
 
 def missing_packets(path: Path) -> NDArray[np.int64]:
     """Of a coded trial's result file the packets that did not arrive: subflow and number, a row each."""
-    head, _, rest = path.read_bytes().partition(b"\n")
-    count = json.loads(head)["missing"] * MISSING_COLUMNS
+    header, rest = _parted(path)
+    count = header.get("missing", 0) * MISSING_COLUMNS
+    if len(rest) % 8 or count > len(rest) // 8:
+        raise DstccError(f"{path}: the guest's result is cut short")
     return np.frombuffer(rest, dtype=np.int64)[-count or len(rest) :].reshape(-1, MISSING_COLUMNS)
 
 
-def _coding_rows(header: dict[str, int]) -> tuple[int, int, int]:
+def _parted(path: Path) -> tuple[dict[str, Any], bytes]:
+    """A result's heading, whose every value is what it has to be, and its numbers."""
+    head, _, rest = read_bytes(path, DstccError, MOST_BYTES, follow=False).partition(b"\n")
+    try:
+        header = _Heading.model_validate_json(head).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"][:2]))
+        if not place:
+            raise DstccError(f"{path}: the guest's result has no heading") from None
+        raise DstccError(f"{path}: the guest's result: {place}: {first['msg']}") from None
+    if ("blocks" in header) != ("missing" in header):
+        raise DstccError(f"{path}: the guest's result: blocks and missing: one stands without the other")
+    return header, rest
+
+
+def _check_numbers(path: Path, numbers: NDArray[np.int64], objects: int, scale: float) -> None:
+    """Raise for times beyond all clocks, which would turn over in mission time, and for paces that are none."""
+    rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
+    samples = numbers[objects:].reshape(-1, SAMPLE_COLUMNS)
+    times = np.concatenate([rows[:, :3].ravel(), samples[:, (0, 4, 5)].ravel()])
+    paces = np.ascontiguousarray(samples[:, PACING]).view(np.float64)
+    if times.size and times.max() > MOST_NS / max(scale, 1.0):
+        raise DstccError(f"{path}: the guest's result has a time of {times.max()} ns, which no clock shows")
+    if not np.isfinite(paces).all() or (paces < 0).any():
+        raise DstccError(f"{path}: the guest's result has a pace that is no number")
+
+
+def _coding_rows(header: dict[str, Any]) -> tuple[int, int, int]:
     """Numbers about blocks, layers' parts and missing packets that a coded trial has behind its samples."""
     if "blocks" not in header:
         return 0, 0, 0
@@ -132,7 +189,7 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     )
 
 
-def _totals(header: dict[str, float], placed: list[list[int]], scale: float) -> dict[str, float]:
+def _totals(header: dict[str, Any], placed: list[list[int]], scale: float) -> dict[str, float]:
     first, last = header["first_send_ns"], header["last_delivery_ns"]
     wait = header["queue_p95_s"]
     return {

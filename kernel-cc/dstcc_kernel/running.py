@@ -9,7 +9,6 @@ and contents misses those; their makers do not.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.errors import KernelError
+
+from .remains import discard
 
 _LOCK = threading.Condition()
 """Of what follows; told whenever a folder is gone."""
@@ -52,7 +53,7 @@ def room(prefix: str, sign: str, parent: Path | None = None) -> Iterator[Room]:
         yield one
     finally:
         if not one.keep or _ENDED.is_set():
-            shutil.rmtree(one.folder, ignore_errors=True)
+            discard(one.folder)
         with _LOCK:
             _FOLDERS.discard(one.folder)
             _LOCK.notify_all()
@@ -100,4 +101,4 @@ def end_all(patience_s: float) -> None:
         _LOCK.wait_for(lambda: not _FOLDERS, patience_s)
         folders = list(_FOLDERS)
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        discard(folder)

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from dstcc.errors import DstccError
+from scripts.fuzzing import guests
 from tests.quick import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -447,6 +448,11 @@ TARGETS: Mapping[str, Target] = {
     "policy": Target(_policy, lambda _room: [json.dumps(_policy_parts()[0]).encode()], _json),
     "checkpoint": Target(_checkpoint, lambda _room: [content for _, content in _saved()], _json),
     "run": Target(_run, _runs, lambda data: _json(data) if data[:1] == b"{" else None),
+    "guest-outcome": Target(guests.outcome, guests.outcomes, _json),
+    "guest-samples": Target(guests.samples, guests.records),
+    "guest-ring": Target(guests.ring, guests.rings),
+    "guest-log": Target(guests.log, lambda _room: [b"1.000000 1 out one\n2.5 2 err two\n"]),
+    "guest-trial": Target(guests.trial, guests.trials),
 }
 
 

@@ -60,7 +60,7 @@ def test_an_entry_that_has_gone_hides_no_other(monkeypatch: pytest.MonkeyPatch) 
                 raise FileNotFoundError
             return os.stat_result((0,) * 10, {"st_blocks": self.blocks})
 
-    monkeypatch.setattr(folders, "below", lambda _folder: iter((Entry(1), Entry(None), Entry(4))))
+    monkeypatch.setattr(folders, "below", lambda *_: iter((Entry(1), Entry(None), Entry(4))))
     assert taken_below(Path()) == (5 * 512, 3)
 
 
@@ -89,3 +89,38 @@ def test_a_link_goes_and_what_it_leads_to_stays(filled: Path) -> None:
 def test_names_that_are_left_out_keep_what_they_are(filled: Path) -> None:
     keep_only_files(filled, but=("link", "away"))
     assert (filled / "link").is_symlink() and (filled / "away").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("error", "counts"),
+    [
+        (FileNotFoundError(2, "x"), True),
+        (NotADirectoryError(20, "x"), True),
+        (PermissionError(13, "x"), False),
+    ],
+)
+def test_what_cannot_be_looked_into_is_not_counted_as_empty(
+    error: OSError, counts: bool, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what has gone meanwhile."""
+    scan = os.scandir
+
+    def refused(path: str) -> object:
+        if path.endswith("/a"):
+            raise error
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    if counts:
+        assert taken_below(filled)[1] == 4
+    else:
+        with pytest.raises(PermissionError):
+            taken_below(filled)
+
+
+def test_a_folder_gets_its_owners_rights_and_a_file_keeps_what_it_has(filled: Path) -> None:
+    (filled / "z").chmod(0)
+    for name in ("a/b", "a"):
+        (filled / name).chmod(0o050)
+    keep_only_files(filled)
+    assert [stat.S_IMODE((filled / name).stat().st_mode) for name in ("a", "a/b", "z")] == [0o750, 0o750, 0]

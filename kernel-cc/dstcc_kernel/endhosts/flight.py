@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import shutil
+import stat
 import sys
 import threading
 import time
@@ -23,12 +24,14 @@ from .. import guest
 from ..backend import built
 from ..folders import keep_only_files
 from ..programs import programs
-from .inside import PRELOAD
-from .mission import AT, ERROR, HERE, MISSION, OUTCOME, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
+from ..remains import ends_of, message_of, remove
+from .inside import PRELOAD, READ
+from .mission import AT, ERROR, HERE, MISSION, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
 from .native_bpf import check_program
 from .outcome import OUTPUT, digest
 from .own_module import build_bpf, build_module, check_folder
 from .planning import Options, memory_mb, out_mb, plan
+from .said import read_outcome, read_running
 from .spinning import busy_program
 
 if TYPE_CHECKING:
@@ -95,25 +98,28 @@ def fly(
     started = time.monotonic()
     with atomic_directory(path, replaces=OUTPUT if force else None) as folder:
         work = folder / WORK
-        _furnish(work, mission, options)
-        problem = _boot(work, mission, seed=scenario.run.seed, wall_s=wall_s, tell=tell)
-        meta = digest(
-            folder,
-            work,
-            scenario,
-            mission,
-            options,
-            argv=argv,
-            wall_s=time.monotonic() - started,
-            problem=problem,
-        )
-        shutil.rmtree(work)
+        work.mkdir()
+        try:
+            _furnish(work, mission, options)
+            problem = _boot(work, mission, seed=scenario.run.seed, wall_s=wall_s, tell=tell)
+            meta = digest(
+                folder,
+                work,
+                scenario,
+                mission,
+                options,
+                argv=argv,
+                wall_s=time.monotonic() - started,
+                problem=problem,
+            )
+        finally:
+            remove(work)
     return Flown(meta, problem)
 
 
 def _furnish(work: Path, mission: Mission, options: Options) -> None:
     """What the guest finds in :data:`AT`: the mission, the Python packages that carry it out, the caller's folder."""
-    (work / "lib").mkdir(parents=True)
+    (work / "lib").mkdir()
     for name in PACKAGES:
         (work / "lib" / name).symlink_to(_home(name))
     (work / HERE.name).symlink_to(options.here.resolve())
@@ -137,12 +143,14 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
     seen: list[tuple[int | None, float]] = []
 
     def look(boot: int) -> None:
-        running = work / RUNNING
-        still_s = time.time() - running.stat().st_mtime if running.exists() else 0.0
+        try:
+            still_s = time.time() - (work / RUNNING).lstat().st_mtime
+        except OSError:
+            still_s = 0.0
         seen.append((busy_program(boot), still_s))
 
     try:
-        with _telling(work, tell):
+        with _telling(work, mission, tell):
             guest.run(
                 built().kernel,
                 words,
@@ -163,11 +171,16 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
         return _stopped(work, mission, wall_s, *seen[0])
     finally:
         keep_only_files(work, but=("lib", HERE.name))
-    if (work / ERROR).exists():
-        raise DstccError((work / ERROR).read_text().strip())
-    if not (work / OUTCOME).exists():
+    try:
+        said = message_of(work / ERROR)
+    except FileNotFoundError:
+        said = None
+    if said is not None:
+        raise DstccError(said)
+    outcome = read_outcome(work, mission)
+    if not outcome:
         raise KernelError(f"the guest left no result; its last words: {_last_words(work)}")
-    if json.loads((work / OUTCOME).read_text())["reason"] == TOO_LONG:
+    if outcome["reason"] == TOO_LONG:
         return (
             f"{mission.programs[0].label} had not ended after 100 days of its clock (--for ends it earlier)"
         )
@@ -180,18 +193,15 @@ def _python() -> str:
 
 
 def _last_words(work: Path) -> str:
-    with (work / guest.CONSOLE).open("rb") as console:
-        console.seek(-min(LAST_BYTES, console.seek(0, os.SEEK_END)), os.SEEK_END)
-        text = console.read().decode(errors="replace")
-    return " / ".join(text.strip().splitlines()[-3:])
+    return " / ".join(ends_of(work / guest.CONSOLE, LAST_BYTES).strip().splitlines()[-3:])
 
 
 def _stopped(work: Path, mission: Mission, wall_s: float, busy: int | None, still_s: float) -> str:
     """Why a run was ended from outside: a program that never waits, or one that never ends."""
-    words = (work / RUNNING).read_text().split() if (work / RUNNING).exists() else []
-    until_s = int(words[0]) / 1e9 * mission.scale if words else 0.0
-    running = ", ".join(mission.programs[int(number)].label for number in words[1:]) or "the guest"
-    if busy is not None and still_s > STILL * wall_s:
+    until_ns, numbers = read_running(work, mission)
+    until_s = until_ns / 1e9 * mission.scale
+    running = ", ".join(mission.programs[number].label for number in numbers) or "the guest"
+    if busy is not None and busy < len(mission.programs) and still_s > STILL * wall_s:
         return (
             f"{mission.programs[busy].label} computes without waiting: mission time stood at {until_s:.6g} s for "
             f"{still_s:.0f} s, until the limit of {wall_s:g} s had passed (--wall)"
@@ -203,29 +213,62 @@ def _stopped(work: Path, mission: Mission, wall_s: float, busy: int | None, stil
 
 
 @contextmanager
-def _telling(work: Path, tell: Tell) -> Iterator[None]:
+def _telling(work: Path, mission: Mission, tell: Tell) -> Iterator[None]:
     """Hand over what the first program prints as it comes."""
     done = threading.Event()
-    thread = threading.Thread(target=_follow, args=(work, tell, done), daemon=True)
+    followed = [_Followed(work / name, name, mission.disk_mb << 20) for name in (STDOUT, STDERR)]
+    thread = threading.Thread(target=_follow, args=(followed, tell, done), daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
+    for one in followed:
+        if one.problem is not None:
+            raise KernelError(one.problem)
 
 
-def _follow(work: Path, tell: Tell, done: threading.Event) -> None:
-    at = dict.fromkeys((STDOUT, STDERR), 0)
+def _follow(followed: Sequence[_Followed], tell: Tell, done: threading.Event) -> None:
     while True:
         last = done.wait(POLL_S)
-        for name in at:
-            path = work / name
-            if path.exists() and path.stat().st_size > at[name]:
-                with path.open("rb") as file:
-                    file.seek(at[name])
-                    data = file.read()
-                at[name] += len(data)
-                tell(name, data)
+        for one in followed:
+            for data in one.fresh():
+                tell(one.name, data)
         if last:
             return
+
+
+@dataclass
+class _Followed:
+    """A file that grows in a guest, which may put anything in its place: no link is followed, no pipe waited for, and
+    no more read than :class:`~.logs.Logs` lets it grow."""
+
+    path: Path
+    name: str
+    most: int
+    at: int = 0
+    problem: str | None = None
+
+    def fresh(self) -> Iterator[bytes]:
+        """What has come since the last call."""
+        if self.problem is not None:
+            return
+        try:
+            with open(self.path, "rb", opener=_no_link) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise OSError(errno.EINVAL, "is not a regular file")
+                file.seek(self.at)
+                while data := file.read(READ):
+                    self.at += len(data)
+                    if self.at > self.most + READ:
+                        raise OSError(errno.EFBIG, f"has more than {self.most >> 20:,} MB")
+                    yield data
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.problem = f"{self.name}: what CMD prints cannot be read: {error.strerror}"
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -40,6 +40,7 @@ from .mission import (
     HERE,
     HOSTS,
     MISSION,
+    NAMED,
     OUTCOME,
     RUNNING,
     SAMPLES,
@@ -125,7 +126,13 @@ def _carry_out(mission: Mission) -> None:
         finally:
             for host in hosts.values():
                 host.kill()
-    outcome["left_out"] = {name: keep(name, mission.disk_mb) for name in HOSTS}
+    outcome["left_out"] = {
+        name: {
+            reason: {"count": len(paths), "named": paths[:NAMED]}
+            for reason, paths in keep(name, mission.disk_mb).items()
+        }
+        for name in HOSTS
+    }
     outcome["congestion"] = congestion
     (AT / OUTCOME).write_text(json.dumps(outcome) + "\n")
 

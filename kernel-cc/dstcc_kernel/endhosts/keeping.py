@@ -15,16 +15,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..folders import below
+from ..folders import LONGEST_PATH, LONGEST_SHOWN, below
 from .host import folder_of
 from .mission import AT
 
 CHUNK = 1 << 20
 PLAIN, NAMELESS, DEEP = "neither file nor folder", "a name that is not UTF-8", os.strerror(errno.ENAMETOOLONG)
-LONGEST_SHOWN = 200
-"""Characters of a path that is named."""
-LONGEST_PATH = 1024
-"""Bytes of a path below the host's folder: with that of the run before it, the host is to open it (4,096 at most)."""
 
 
 @dataclass

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from dstcc.characters import printable
+from dstcc.characters import CONTROL, printable
+from dstcc.errors import KernelError
+from dstcc.reading import opened
 
 from .mission import HOSTS, STDERR, STDOUT
 
@@ -14,6 +17,11 @@ LINE_END = re.compile(rb"[\r\n]")
 LONGEST = 1 << 16
 CUT = "the log ends here: it has grown to the size of its host's disk"
 STREAMS = ("out", "err")
+LINE = re.compile(rb"\d+\.\d+ (\d+) (out|err) ([^\n]*)\n")
+LONGEST_LINE = 1 << 20
+"""Bytes: each of those that are read at once may be written out as four, as ``\\x1b``."""
+BEYOND = 4 << 20
+"""By which a log is larger than its host's disk at most: what came with the line that filled it."""
 
 
 def log_of(host: str) -> str:
@@ -74,3 +82,41 @@ class Logs:
 def _printable(line: bytes) -> bytes:
     """What a terminal would obey, or cannot decode, is written out in a log, as ``\\x1b``."""
     return printable(line.decode(errors="backslashreplace")).encode()
+
+
+def kept_log(source: Path, to: Path, disk_mb: int) -> int:
+    """Copy a log that a guest left, where it left one, and leave out what :class:`Logs` does not write; the number of
+    such lines. Code in the guest's kernel may have written them; a log that was cut off may end in the middle of one.
+
+    Raises :class:`~dstcc.errors.KernelError` for what is no file, or longer than a log can be.
+    """
+    wrong = 0
+    try:
+        with (
+            opened(source, KernelError, (disk_mb << 20) + BEYOND, follow=False) as (file, _),
+            to.open("xb") as copy,
+        ):
+            while line := file.readline(LONGEST_LINE):
+                if _is_ours(line):
+                    copy.write(line)
+                else:
+                    wrong += 1
+    except FileNotFoundError:
+        pass
+    return wrong
+
+
+def _is_ours(line: bytes) -> bool:
+    try:
+        return LINE.fullmatch(line) is not None and CONTROL.search(line[:-1].decode()) is None
+    except UnicodeDecodeError:
+        return False
+
+
+def lines_of(log: Path) -> Iterator[tuple[int, str, str]]:
+    """Each line's program, stream and text, of a log that was copied."""
+    if log.exists():
+        with log.open("rb") as file:
+            for line in file:
+                if found := LINE.fullmatch(line):
+                    yield int(found[1]), found[2].decode(), found[3].decode()

@@ -22,6 +22,8 @@ VARIABLE = "DSTCC_PROGRAM"
 """Of each program's environment: its number, so that it can be told from outside."""
 START_NS = 10 * 10**9
 """The guest's clock when the mission begins: time enough for all that comes before, whatever it is."""
+NAMED = 5
+"""So many of the files that are not kept a note names."""
 ENDED, AT_LIMIT, TOO_LONG = "ended", "for", "too long"
 """Why a mission ended: its program did, its ``--for`` had passed, or the guest's clock had run for long enough."""
 

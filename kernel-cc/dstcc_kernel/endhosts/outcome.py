@@ -16,13 +16,10 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow.parquet as pq
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
@@ -38,11 +35,13 @@ from .. import guest
 from ..backend import built
 from ..confinement import lacking
 from ..plan import MAX_RTT_S
-from .logs import log_of
-from .mission import DEVICES, HOSTS, OUTCOME, SAMPLES, Mission
+from ..remains import check_names, ends_of
+from .logs import kept_log, lines_of, log_of
+from .mission import HOSTS, NAMED, SAMPLES, Mission
 from .packets import capture_name, write_capture
 from .planning import PROGRAMS_RTT_S
-from .records import tables
+from .records import write_tables
+from .said import read_devices, read_outcome
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
@@ -58,8 +57,6 @@ GAVE_UP = re.compile(
     re.IGNORECASE,
 )
 """Of last words: what programs say when they, or the other end, have waited too long."""
-NAMED = 5
-"""So many files a note names."""
 CLIPPED_S = 40.0
 """Linux's first timeout is three round trips, and 120 s at most."""
 
@@ -76,15 +73,12 @@ def digest(
     problem: str | None,
 ) -> dict[str, Any]:
     """Fill a run's folder from what a guest left in ``work``; ``run.json``."""
-    said = json.loads((work / OUTCOME).read_text()) if (work / OUTCOME).exists() else {}
-    devices = json.loads((work / DEVICES).read_text()) if (work / DEVICES).exists() else []
-    console = (work / guest.CONSOLE).read_text(errors="replace")
-    for name, table in tables(work / SAMPLES, mission, devices).items():
-        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    said, console = read_outcome(work, mission), ends_of(work / guest.CONSOLE)
+    write_tables(work / SAMPLES, mission, read_devices(work, mission), folder)
+    not_printed = {}
     for name in HOSTS:
-        shutil.copyfile(work / log_of(name), folder / log_of(name)) if (
-            work / log_of(name)
-        ).exists() else None
+        not_printed[name] = kept_log(work / log_of(name), folder / log_of(name), mission.disk_mb)
+        check_names(work / name)
         (work / name).rename(folder / name) if (work / name).is_dir() else (folder / name).mkdir()
     if mission.capture and said:
         for index in range(len(mission.links)):
@@ -119,6 +113,11 @@ def digest(
     meta["notes"] = [
         *link_notes(scenario),
         *_notes(meta, said, console, mission, Clock(scenario.scenario.start)),
+        *(
+            f"{log_of(name)}: {lines:,} lines are left out, which no program printed"
+            for name, lines in not_printed.items()
+            if lines
+        ),
     ]
     meta["entries"] = _entries(folder)
     atomic_write(folder / "scenario.toml", f"# dstcc {__version__}\n{text}")
@@ -188,12 +187,9 @@ def _programs(mission: Mission, said: dict[str, Any], folder: Path) -> list[dict
 def _last_words(log: Path, number: int, *, failed: bool) -> str | None:
     """The last line of a program's output; of one that failed, of its standard error."""
     last: dict[str, str] = {}
-    if log.exists():
-        with log.open(errors="replace") as file:
-            for line in file:
-                _, whose, stream, text = line.rstrip("\n").split(" ", 3)
-                if whose == str(number):
-                    last[stream] = text
+    for whose, stream, text in lines_of(log):
+        if whose == number:
+            last[stream] = text
     first, second = ("err", "out") if failed else ("out", "err")
     return last.get(first) or last.get(second)
 
@@ -218,8 +214,8 @@ def _notes(
         for host in said.get("full", [])
     ]
     notes += [f"{host}.log was cut at {mission.disk_mb} MB (--disk)" for host in said.get("cut", [])]
-    for reason, paths in _left_out(said).items():
-        more = f", and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
+    for reason, (count, paths) in _left_out(said).items():
+        more = f", and {count - NAMED:,} more" if count > NAMED else ""
         notes.append(f"not kept, {reason}: {', '.join(paths[:NAMED])}{more}")
     if said.get("missed_packets"):
         notes.append(f"the captures miss {said['missed_packets']} packets")
@@ -251,12 +247,13 @@ def _impatient(meta: dict[str, Any], mission: Mission) -> str:
     )
 
 
-def _left_out(said: dict[str, Any]) -> dict[str, list[str]]:
-    """What stayed in the guest, of both hosts, by reason."""
-    found: dict[str, list[str]] = {}
+def _left_out(said: dict[str, Any]) -> dict[str, tuple[int, list[str]]]:
+    """What stayed in the guest, of both hosts, by reason: how much, and the names of some."""
+    found: dict[str, tuple[int, list[str]]] = {}
     for by_reason in said.get("left_out", {}).values():
-        for reason, paths in by_reason.items():
-            found.setdefault(reason, []).extend(paths)
+        for reason, left in by_reason.items():
+            count, named = found.get(reason, (0, []))
+            found[reason] = count + left["count"], [*named, *left["named"]]
     return found
 
 

@@ -1,25 +1,35 @@
 """A link's rings as one capture for Wireshark and tcpdump (pcapng), an interface at each of its ends.
 
 Packets are IP's, with mission time after the scenario's start. What is lost on the way is seen where it left only.
+Rings are in the order of time, so that none is held as a whole. Code in the guest's kernel may have written them: what
+does not lie within its block is an error.
 """
 
 from __future__ import annotations
 
+import heapq
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
+from dstcc.errors import KernelError
+from dstcc.reading import opened
 from dstcc.run.capture import interface_block, packet_block, section_block
 
 from .capture import BLOCK, PACKETS
 from .mission import Mission
 from .naming import slug
+from .planning import CAPTURES_MB
 from .records import ETHERNET_BYTES
 
 FIRST = 16
 """Of a block: where the offset of its first packet is."""
 KIND_AT, OUTGOING = 58, 4
 """Of a packet: its ``sll_pkttype``, and the value for one that leaves the device."""
+HEAD = 68
+"""Bytes of a packet's head and of the address behind it (``tpacket3_hdr``, ``sockaddr_ll``)."""
 IPV4 = 0x0800
 ENDS = (("spacecraft", ("craft{}", "up{}")), ("earth", ("earth{}", "down{}")))
 """An end's devices: what it sends leaves by the first, what it receives has come through the second."""
@@ -32,34 +42,60 @@ def capture_name(mission: Mission, index: int) -> str:
 
 
 def write_capture(path: Path, work: Path, mission: Mission, index: int) -> None:
-    """Write the capture of a link from its rings in ``work``."""
+    """Write the capture of a link from its rings in ``work``.
+
+    Raises :class:`~dstcc.errors.KernelError` for a ring that no guest of ours writes.
+    """
     name = mission.links[index].name
-    seen: list[tuple[int, int, bytes, int]] = []
-    for number, (_end, devices) in enumerate(ENDS):
-        for device in devices:
-            for t_ns, packet, size in _packets(work / f"{device.format(index)}.ring"):
-                seen.append((t_ns, number, packet, size))
-    seen.sort(key=lambda entry: entry[:2])
     zero_ns = mission.clock_s * 10**9
-    with path.open("wb") as file:
+    with ExitStack() as stack:
+        rings = [
+            _ring(stack, work / f"{device.format(index)}.ring", number)
+            for number, (_end, devices) in enumerate(ENDS)
+            for device in devices
+        ]
+        file = stack.enter_context(path.open("wb"))
         file.write(section_block())
         for end, _devices in ENDS:
             file.write(interface_block(f"{name} {end}"))
-        for t_ns, number, packet, size in seen:
+        for t_ns, number, packet, size in heapq.merge(*rings, key=lambda entry: entry[:2]):
             at_ns = zero_ns + round((t_ns - zero_ns) * mission.scale)
+            if not 0 <= at_ns < 1 << 64:
+                raise KernelError(f"a packet in a ring of {name}: its time is that of no guest's clock")
             file.write(packet_block(number, at_ns, packet, size - len(packet)))
 
 
-def _packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
+def _ring(stack: ExitStack, path: Path, number: int) -> Iterator[tuple[int, int, bytes, int]]:
+    """Time, end's number, bytes and length of a ring's packets; the file is closed with the stack."""
+    try:
+        file, size = stack.enter_context(opened(path, KernelError, CAPTURES_MB << 20, follow=False))
+    except FileNotFoundError:
+        raise KernelError(f"{path.name}: the guest left none") from None
+    return ((t_ns, number, packet, length) for t_ns, packet, length in _packets(file, size, path.name))
+
+
+def _packets(file: BinaryIO, size: int, name: str) -> Iterator[tuple[int, bytes, int]]:
     """Time, bytes and length of the IP packets that leave a device."""
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            (count,), (at,) = struct.unpack_from("=I", block, PACKETS), struct.unpack_from("=I", block, FIRST)
-            for _ in range(count):
-                step, seconds, ns, kept, size = struct.unpack_from("=5I", block, at)
-                (start,) = struct.unpack_from("=H", block, at + 24)
-                whole = block[at + start : at + start + kept]
-                (protocol,) = struct.unpack_from(">H", whole, 12)
-                if block[at + KIND_AT] == OUTGOING and protocol == IPV4:
-                    yield seconds * 10**9 + ns, whole[ETHERNET_BYTES:], size - ETHERNET_BYTES
-                at += step
+    if size % BLOCK:
+        raise KernelError(f"{name}: its last block is cut short")
+    for _ in range(size // BLOCK):
+        block = file.read(BLOCK)
+        (count,), (at,) = struct.unpack_from("=I", block, PACKETS), struct.unpack_from("=I", block, FIRST)
+        if not 0 < count <= BLOCK // HEAD:
+            raise KernelError(f"{name}: a block of {count} packets")
+        for left in range(count, 0, -1):
+            if at + HEAD > BLOCK:
+                raise KernelError(f"{name}: a packet that lies beyond its block")
+            step, seconds, ns, kept, length = struct.unpack_from("=5I", block, at)
+            (start,) = struct.unpack_from("=H", block, at + 24)
+            end = at + start + kept
+            if end > BLOCK or length < kept or (left > 1 and step < HEAD):
+                raise KernelError(f"{name}: a packet that lies beyond its block, or on the next one")
+            whole = block[at + start : end]
+            if (
+                kept >= ETHERNET_BYTES
+                and block[at + KIND_AT] == OUTGOING
+                and struct.unpack_from(">H", whole, 12) == (IPV4,)
+            ):
+                yield seconds * 10**9 + ns, whole[ETHERNET_BYTES:], length - ETHERNET_BYTES
+            at += step

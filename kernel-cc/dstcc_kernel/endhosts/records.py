@@ -1,5 +1,8 @@
 """The guest's records as numbers: sockets' ``TCP_INFO``, MPTCP connections and links' counters, in mission time.
 
+Code in the guest's kernel may have written them: a length, a host, a number that there cannot be is an error, and rows
+go to their tables in pieces, however many there are.
+
 Layouts: include/uapi/linux/tcp.h (``struct tcp_info``), mptcp.h (``struct mptcp_info``), inet_diag.h, pkt_sched.h,
 gen_stats.h. Fields were only ever added at their ends.
 """
@@ -9,13 +12,20 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dstcc.errors import KernelError
+from dstcc.reading import opened
 
 from .mission import HOSTS, Mission
 from .naming import address
+from .planning import SAMPLES_MB
+from .said import MOST_NS
 from .sampling import ALIGNED, HEAD, MPTCP, QDISC, TCP
 
 MESSAGE_HEAD, DIAG_HEAD, TC_HEAD = 16, 72, 20
@@ -109,34 +119,101 @@ LINKS = pa.schema(
 )
 
 
-def tables(path: Path, mission: Mission, devices: list[dict[str, int]]) -> dict[str, pa.Table]:
-    """``sockets``, ``connections`` (MPTCP's) and ``links`` of a file of records."""
-    rows: dict[str, list[dict[str, Any]]] = {"sockets": [], "connections": [], "links": []}
+SCHEMAS = {"sockets": SOCKETS, "connections": CONNECTIONS, "links": LINKS}
+PIECE = 1 << 15
+"""Rows that are held before they are written."""
+MOST_CONNECTIONS = 1 << 18
+"""Of MPTCP's, whose first numbers are remembered."""
+MOST_BYTES = SAMPLES_MB << 20
+
+
+def write_tables(path: Path, mission: Mission, devices: list[dict[str, int]], folder: Path) -> None:
+    """``sockets``, ``connections`` (MPTCP's) and ``links`` of a file of records, as Parquet.
+
+    Raises :class:`~dstcc.errors.KernelError` for records that no guest of ours writes.
+    """
+    with ExitStack() as stack:
+        tables = {
+            name: stack.enter_context(_Table(folder / f"{name}.parquet", schema))
+            for name, schema in SCHEMAS.items()
+        }
+        try:
+            with opened(path, KernelError, MOST_BYTES, follow=False) as (file, size):
+                for name, row in _rows(file, size, mission, devices):
+                    tables[name].add(row)
+                file.seek(size)
+        except FileNotFoundError:
+            return  # it was stopped before
+        except _WrongError as error:
+            raise KernelError(f"{path.name}: {error}") from None
+        except struct.error:
+            raise KernelError(f"{path.name}: a message is shorter than what it holds") from None
+
+
+class _WrongError(Exception):
+    """A record that there cannot be; says which rule it breaks."""
+
+
+class _Table:
+    """A table that is written in pieces, at least one."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._writer, self._schema = pq.ParquetWriter(path, schema, compression="zstd"), schema
+        self._rows: list[dict[str, Any]] = []
+        self._empty = True
+
+    def __enter__(self) -> _Table:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._rows or self._empty:
+            self._write()
+        self._writer.close()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Append one."""
+        self._rows.append(row)
+        if len(self._rows) == PIECE:
+            self._write()
+
+    def _write(self) -> None:
+        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._empty = [], False
+
+
+def _rows(
+    file: BinaryIO, size: int, mission: Mission, devices: list[dict[str, int]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row with its table's name."""
     first: dict[str, dict[str, int]] = {}
-    for t_ns, host, kind, messages in _records(path):
+    for t_ns, host, kind, messages in _records(file, size):
         t_s = t_ns / 1e9 * mission.scale
-        for body in _bodies(messages):
-            if kind == TCP:
-                rows["sockets"].append({"t_s": t_s, "host": HOSTS[host], **_socket(body, mission)})
-            elif kind == MPTCP:
-                rows["connections"].append({"t_s": t_s, "host": HOSTS[host], **_connection(body, first)})
         if kind == QDISC:
             for row in _links(messages, HOSTS[host], mission, devices):
-                rows["links"].append({"t_s": t_s, **row})
-    schemas = {"sockets": SOCKETS, "connections": CONNECTIONS, "links": LINKS}
-    return {name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in schemas.items()}
+                yield "links", {"t_s": t_s, **row}
+            continue
+        for body in _bodies(messages):
+            if len(body) < DIAG_HEAD:
+                raise _WrongError(f"a socket of {len(body)} bytes, of which its head takes {DIAG_HEAD}")
+            if kind == TCP:
+                yield "sockets", {"t_s": t_s, "host": HOSTS[host], **_socket(body, mission)}
+            else:
+                yield "connections", {"t_s": t_s, "host": HOSTS[host], **_connection(body, first)}
 
 
-def _records(path: Path) -> Iterator[tuple[int, int, int, bytes]]:
+def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, int, int, bytes]]:
     """Time, host, kind and messages; a record that was cut off ends the file."""
-    data, at = path.read_bytes() if path.exists() else b"", 0
-    while at + HEAD.size <= len(data):
-        t_ns, host, kind, _, length = HEAD.unpack_from(data, at)
-        at += HEAD.size
-        if at + length > len(data):
+    at = 0
+    while at + HEAD.size <= size:
+        t_ns, host, kind, _, length = HEAD.unpack(file.read(HEAD.size))
+        at += HEAD.size + length
+        if at > size:
             return
-        yield t_ns, host, kind, data[at : at + length]
-        at += length
+        if not 0 <= t_ns <= MOST_NS:
+            raise _WrongError(f"a record of {t_ns} ns, which no guest's clock shows")
+        if host >= len(HOSTS) or kind not in (TCP, MPTCP, QDISC):
+            raise _WrongError(f"a record of host {host} and kind {kind}, which there is not")
+        yield t_ns, host, kind, file.read(length)
 
 
 def _bodies(messages: bytes) -> Iterator[bytes]:
@@ -144,8 +221,17 @@ def _bodies(messages: bytes) -> Iterator[bytes]:
     at = 0
     while at + MESSAGE_HEAD <= len(messages):
         (length,) = struct.unpack_from("=I", messages, at)
+        if not MESSAGE_HEAD <= length <= len(messages) - at:
+            raise _WrongError(f"a message of {length} bytes where {len(messages) - at} are left")
         yield messages[at + MESSAGE_HEAD : at + length]
         at += -(-length // ALIGNED) * ALIGNED
+
+
+def _number(value: int, what: str) -> int:
+    """A counter as the tables have it."""
+    if value >= 1 << 63:
+        raise _WrongError(f"{what}: {value}, which no counter reaches")
+    return value
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
@@ -178,8 +264,8 @@ def _socket(body: bytes, mission: Mission) -> dict[str, Any]:
     return {
         **ends,
         "link": _link_of(ends, mission),
-        "congestion": attributes.get(DIAG_CONG, b"").rstrip(b"\0").decode(),
-        "token": struct.unpack("=I", token)[0] if token else None,
+        "congestion": attributes.get(DIAG_CONG, b"").rstrip(b"\0").decode(errors="backslashreplace"),
+        "token": struct.unpack_from("=I", token)[0] if token else None,
         **{name: _value(info, name, mission.scale) for name in FIELDS},
     }
 
@@ -191,7 +277,7 @@ def _value(info: bytes, name: str, scale: float) -> float | int | None:
         return None
     if unit == US:
         return value / 1e6 * scale
-    return value * 8 / scale if unit == RATE else value
+    return value * 8 / scale if unit == RATE else _number(value, name)
 
 
 def _link_of(ends: Mapping[str, str], mission: Mission) -> str | None:
@@ -206,8 +292,13 @@ def _link_of(ends: Mapping[str, str], mission: Mission) -> str | None:
 def _connection(body: bytes, first: dict[str, dict[str, int]]) -> dict[str, Any]:
     ends = _ends(body)
     info = _attributes(body[DIAG_HEAD:]).get(DIAG_INFO, b"").ljust(64, b"\0")
-    now = {name: struct.unpack_from("=Q", info, offset)[0] for name, offset in MPTCP_FIELDS.items()}
+    now = {
+        name: _number(struct.unpack_from("=Q", info, offset)[0], name)
+        for name, offset in MPTCP_FIELDS.items()
+    }
     began = first.setdefault(ends["socket"], now)
+    if len(first) > MOST_CONNECTIONS:
+        raise _WrongError(f"more than {MOST_CONNECTIONS:,} connections")
     # numbers begin anew when the other end's key is known
     began.update({name: value for name, value in now.items() if value < began[name] or not began[name]})
     so_far = {name: value - began[name] for name, value in now.items()}
@@ -221,6 +312,12 @@ def _connection(body: bytes, first: dict[str, dict[str, int]]) -> dict[str, Any]
     }
 
 
+def _sent(basic: bytes) -> tuple[int, int]:
+    """Bytes and packets."""
+    size, packets = struct.unpack_from("=QI", basic)
+    return _number(size, "delivered_bytes"), packets
+
+
 def _links(
     messages: bytes, host: str, mission: Mission, devices: list[dict[str, int]]
 ) -> Iterator[dict[str, Any]]:
@@ -231,7 +328,7 @@ def _links(
         stats = _attributes(_attributes(body[TC_HEAD:]).get(STATS2, b""))
         if handle in (OUTER, INNER) and STATS_BASIC in stats and STATS_QUEUE in stats:
             found[device, handle] = (
-                *struct.unpack_from("=QI", stats[STATS_BASIC]),
+                *_sent(stats[STATS_BASIC]),
                 *struct.unpack_from("=III", stats[STATS_QUEUE]),
             )
     way = "up" if host == HOSTS[0] else "down"

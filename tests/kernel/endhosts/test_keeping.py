@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.endhosts.keeping import DEEP, LONGEST_PATH, NAMELESS, PLAIN, _copied, _Disk, copy_sparse
-from dstcc_kernel.folders import below, bytes_below, keep_only_files
+from dstcc_kernel.endhosts.keeping import DEEP, NAMELESS, PLAIN, _copied, _Disk, copy_sparse
+from dstcc_kernel.folders import LONGEST_PATH, below, bytes_below, keep_only_files
 
 MB = 1 << 20
 

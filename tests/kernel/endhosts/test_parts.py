@@ -195,7 +195,8 @@ def test_programs_ended_in_mission_time_with_a_shells_code_and_their_last_words(
     assert (failed["exit_code"], failed["ended_s"], failed["last_words"]) == (3, None, "why not")
     assert [one["ended_by_dstcc"] for one in (craft, killed, failed)] == [False, True, False]
     meta = {"unconfined": [], "programs": [craft, killed, failed | {"ended_s": 7.0}]}
-    left = {"left_out": {"craft": {"neither file nor folder": [f"craft/{n}" for n in range(8)]}}}
+    names = [f"craft/{n}" for n in range(5)]
+    left = {"left_out": {"craft": {"neither file nor folder": {"count": 8, "named": names}}}}
     notes = _notes(meta, left, "", mission, Clock())
     assert notes == [
         "`sleep 2` on earth ended with 3 at 7 s: why not",

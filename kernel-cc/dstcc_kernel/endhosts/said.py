@@ -1,0 +1,110 @@
+"""What a guest says of a mission when it is over, held against what it can be before anything is made of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from dstcc.errors import KernelError
+
+from ..remains import document_of, message_of
+from .mission import DEVICES, OUTCOME, RUNNING, Mission
+
+MOST_NS = 366 * 86_400 * 10**9
+"""Of a guest's clock: :data:`.planning.LONGEST_S`, and the time that programs are given to end."""
+LONGEST = 256
+"""Characters of a text that a note repeats."""
+Text = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""Without what a terminal obeys, and without a newline, which would begin another note."""
+Time = Annotated[int, Field(ge=0, le=MOST_NS)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Host = Literal["craft", "earth"]
+RUNNING_WORDS = re.compile(r"\d{1,18}(?: +\d{1,4})*")
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Program(_Said):
+    exit_code: Annotated[int, Field(ge=-64, le=255)] | None
+    ended_ns: Time | None
+    asked: bool
+    failed: Text | None
+
+
+class _Left(_Said):
+    count: Count
+    named: list[Text]
+
+
+class _Outcome(_Said):
+    reason: Literal["ended", "for", "too long"]
+    end_ns: Time
+    programs: list[_Program]
+    full: list[Host]
+    cut: list[Host]
+    missed_packets: Count
+    left_out: dict[Host, dict[Text, _Left]]
+    congestion: Annotated[str, Field(pattern=r"^[!-~]{1,15}$")]
+
+
+class _Devices(_Said):
+    down: Annotated[int, Field(ge=0, lt=1 << 31)]
+    up: Annotated[int, Field(ge=0, lt=1 << 31)]
+
+
+_DEVICES = TypeAdapter(list[_Devices])
+
+
+def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
+    """How the mission ended; empty where the guest was stopped before it could say."""
+    path = work / OUTCOME
+    try:
+        found = _Outcome.model_validate(document_of(path))
+    except FileNotFoundError:
+        return {}
+    except ValidationError as error:
+        raise _broken(path, error) from None
+    if len(found.programs) != len(mission.programs):
+        raise KernelError(
+            f"{path.name}: programs: {len(found.programs)} of them, but {len(mission.programs)} were run"
+        )
+    return found.model_dump()
+
+
+def read_devices(work: Path, mission: Mission) -> list[dict[str, int]]:
+    """Each link's devices, as :meth:`.inside.Pilot.fly` numbers them; none where the mission did not begin."""
+    path = work / DEVICES
+    try:
+        found = _DEVICES.validate_python(document_of(path))
+    except FileNotFoundError:
+        return []
+    except ValidationError as error:
+        raise _broken(path, error) from None
+    if len(found) != len(mission.links):
+        raise KernelError(f"{path.name}: {len(found)} links, but {len(mission.links)} were laid")
+    return [one.model_dump() for one in found]
+
+
+def read_running(work: Path, mission: Mission) -> tuple[int, list[int]]:
+    """How far a mission came (ns), and the programs that still ran."""
+    try:
+        text = message_of(work / RUNNING)
+    except FileNotFoundError:
+        return 0, []
+    if text and not RUNNING_WORDS.fullmatch(text):
+        raise KernelError(f"{RUNNING}: must be a time and programs' numbers")
+    until_ns, *numbers = map(int, text.split() or ("0",))
+    if until_ns > MOST_NS or any(number >= len(mission.programs) for number in numbers):
+        raise KernelError(f"{RUNNING}: a time or a program that there is not")
+    return until_ns, numbers
+
+
+def _broken(path: Path, error: ValidationError) -> KernelError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"]).encode("unicode_escape").decode()
+    return KernelError(f"{path.name}: {place[:LONGEST]}: {first['msg']}")
