@@ -153,9 +153,12 @@ def run(
 def _ended(path: Path) -> tuple[int, float] | None:
     """The job's exit code and the virtual seconds since boot; ``None`` of one that did not end."""
     try:
-        said = ENDS.fullmatch(message_of(path, LONGEST_END))
+        text = message_of(path, LONGEST_END)
     except FileNotFoundError:
         return None
+    if not text:  # it is made before the job starts
+        return None
+    said = ENDS.fullmatch(text)
     if said is None:
         raise KernelError(f"{path.name}: must be an exit code and seconds")
     return int(said[1]), float(said[2])

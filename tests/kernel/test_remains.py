@@ -144,9 +144,11 @@ def test_how_far_a_mission_is_is_a_time_and_programs_of_it(
 def test_a_job_ends_with_a_code_and_a_time(tmp_path: Path) -> None:
     said = tmp_path / "ended"
     assert guest._ended(said) is None
+    said.touch()  # as it is while the job runs
+    assert guest._ended(said) is None
     said.write_text("137 12.000000003\n")
     assert guest._ended(said) == (137, 12.000000003)
-    for wrong in ("", "0", "x 1.0", "0 nan", "-1 1.000000000", "0 1e400", "0 1.000000000 2"):
+    for wrong in ("0", "x 1.0", "0 nan", "-1 1.000000000", "0 1e400", "0 1.000000000 2"):
         said.write_text(wrong)
         with pytest.raises(KernelError, match="ended: must be an exit code and seconds"):
             guest._ended(said)
