@@ -57,13 +57,13 @@ def command(*, study: Path, sql: str, form: str, time_limit: str, as_json: bool)
     written. In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.
     """
     from dstcc.scenario.units import duration_s
-    from dstcc.sweeps.query import Tables
+    from dstcc.sweeps.query import Tables, rows_of
 
     limit_s = duration_s(time_limit, "--time-limit")
     with Tables(study) as tables:
         answer = tables.ask(sql, limit_s=limit_s)
     if as_json or form == "json":
-        emit_json(answer.to_pylist())
+        emit_json(rows_of(answer))
     elif form == "csv":
         _print_csv(answer)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ TIME_LIMIT_S = 300.0
 MOST_BYTES = 1 << 30
 """Of an answer, in memory."""
 BATCH_ROWS = 100_000
+WHOLE = frozenset({f"{sign}{size}int" for sign in ("", "u") for size in ("tiny", "small", "big")})
+PLAIN = WHOLE | {"boolean", "integer", "uinteger", "float", "double", "varchar", "enum", '"null"'}
+"""Types whose every value Arrow and Python have, too, and JSON has a word for."""
+NESTED = frozenset({"list", "array", "struct", "map"})
 FAILURES = ("trial", "key", "made_by", "error", "tries", "traceback")
 
 
@@ -105,6 +110,7 @@ class Tables:
         relation = self._connection.sql(sql)
         if relation is None:
             return pa.table({})
+        relation = _in_plain_types(relation)
         reader, batches, size = relation.to_arrow_reader(BATCH_ROWS), [], 0
         for batch in reader:
             size += batch.nbytes
@@ -130,6 +136,51 @@ class Tables:
         ]
         types = [pa.field(name, pa.int64() if name == "tries" else pa.string()) for name in FAILURES]
         return pa.Table.from_pylist(rows, schema=pa.schema(types))
+
+
+def _in_plain_types(relation: Any) -> Any:
+    """An answer whose columns of other types (dates, intervals, bytes) are the text that DuckDB itself prints: Python
+    has no infinite date, no year 10,000, no interval, and Arrow hands over -1 for the largest whole number."""
+    texts = [not (_exact(kind) or _plain(kind)) for kind in relation.types]
+    if not any(texts):
+        return relation
+    names = ('"' + name.replace('"', '""') + '"' for name in relation.columns)
+    numbered = zip(texts, names, strict=True)
+    return relation.project(
+        ", ".join(
+            f"CAST(#{place} AS VARCHAR) AS {name}" if text else f"#{place} AS {name}"
+            for place, (text, name) in enumerate(numbered, 1)
+        )
+    )
+
+
+def _plain(kind: Any) -> bool:
+    if kind.id in NESTED:
+        return all(_plain(child) for _, child in kind.children if not isinstance(child, int))
+    return kind.id.lower() in PLAIN
+
+
+def _exact(kind: Any) -> bool:
+    """Whether Arrow has it as a decimal number: what ``sum`` of whole numbers is."""
+    return kind.id in ("hugeint", "decimal")
+
+
+def rows_of(answer: pa.Table) -> list[dict[str, Any]]:
+    """An answer's rows for JSON: a decimal number is a number there.
+
+    Raises :class:`InputError` where two columns have one name, of which JSON would lose one.
+    """
+    names = answer.column_names
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"query: two columns are called {twice[0]!r}: name one with AS")
+    columns = [map(_number, column.to_pylist()) for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _number(value: object) -> object:
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value.as_tuple().exponent == 0 else float(value)
 
 
 def memory_limit() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,43 @@ def test_a_question_that_takes_too_long_is_given_up_and_the_next_one_answered(fi
 def test_the_command_gives_a_question_up_after_its_time_limit(finished: Path) -> None:
     done = CliRunner().invoke(main, ["query", str(finished), ENDLESS, "--time-limit", "0.1"])
     assert (done.exit_code, done.stderr) == (1, "dstcc: query: took longer than 0.1 s (--time-limit)\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "table", "as_json"),
+    [
+        ("sum(seed)", "12", 12),  # of whole numbers DuckDB makes one of 128 bits
+        ("sum(seed) * 1.5", "18.0", 18.0),
+        ("DATE '2026-11-21'", "2026-11-21", "2026-11-21"),
+        ("'infinity'::DATE", "infinity", "infinity"),  # Python has none, and ends at the year 9999
+        ("DATE '9999-12-31' + 1", "10000-01-01", "10000-01-01"),
+        ("TIMESTAMP_NS '2026-11-21 00:00:00.123456789'",) + ("2026-11-21 00:00:00.123456789",) * 2,
+        ("INTERVAL 90 MINUTE", "01:30:00", "01:30:00"),
+        ("[DATE '2026-11-21']", "[2026-11-21]", "[2026-11-21]"),
+        ("'\\x41\\xFF'::BLOB", "A\\xFF", "A\\xFF"),
+        ("340282366920938463463374607431768211455::UHUGEINT",) + ("340282366920938463463374607431768211455",) * 2,
+        ("{'a': [1, NULL]}", "{'a': [1, None]}", {"a": [1, None]}),
+        ("'nan'::DOUBLE", "nan", None),
+    ],
+)  # fmt: skip
+def test_a_value_of_any_type_is_printed(finished: Path, value: str, table: str, as_json: object) -> None:
+    def said(form: str) -> str:
+        done = CliRunner().invoke(
+            main, ["query", str(finished), f"SELECT {value} AS v FROM trials", *form.split()]
+        )
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    if not value.startswith("sum"):
+        value = f"any_value({value})"
+    assert said("--format table").split("\n")[3].strip() == table
+    assert json.loads(said("--json")) == [{"v": as_json}]
+    assert len(said("--format csv").splitlines()) == 2
+
+
+def test_two_columns_of_one_name_do_not_become_one(finished: Path) -> None:
+    done = CliRunner().invoke(main, ["query", str(finished), "SELECT 1 AS a, 2 AS a", "--json"])
+    assert (done.exit_code, done.stdout) == (2, "") and "two columns are called 'a'" in done.stderr
 
 
 def test_a_question_has_no_more_memory_than_its_limit(
