@@ -30,6 +30,8 @@ Spans = tuple[tuple[tuple[int, ...], float], ...]
 """Each way to lie: how many frames of each coherence time, and its probability."""
 
 ONE_FRAME: Spans = (((1,), 1.0),)
+MOST_BYTES = 65_535
+"""Of an IP packet."""
 
 
 @lru_cache(maxsize=256)
@@ -40,8 +42,7 @@ def spans(
 
     ``gain_bits`` is what is sent in a coherence time. Raises :class:`InputError` for a size that no packet has.
     """
-    if packet_bytes < 1:
-        raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
+    check_packet(packet_bytes)
     bits, starts = 8 * packet_bytes, (0.0, behind_bits) if behind_bits else (0.0,)
     if frame_bits == 1:
         together = max(0.0, 1 - behind_bits / gain_bits)
@@ -60,6 +61,12 @@ def spans(
         for way, part in _by_gain(sorted(frames), frame_bits, gain_bits):
             ways[way] += share * part
     return tuple(ways.items())
+
+
+def check_packet(packet_bytes: int) -> None:
+    """Raise :class:`InputError` for a size that no packet has."""
+    if not 1 <= packet_bytes <= MOST_BYTES:
+        raise InputError(f"bytes = {packet_bytes}: a packet has between 1 and {MOST_BYTES} bytes")
 
 
 def lost(ways: Spans, of_one_gain: Callable[[int], NDArray[np.float64]]) -> NDArray[np.float64]:

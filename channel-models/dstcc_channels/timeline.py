@@ -22,7 +22,7 @@ from .gilbert_elliott import GilbertElliott
 from .packets import lost_packets, packet_process
 from .profiles.model import Profile
 from .realise import LossSchedule, inside, realise
-from .spans import ONE_FRAME
+from .spans import ONE_FRAME, check_packet
 from .states import parts
 from .weather import STATES, state_of
 
@@ -70,8 +70,7 @@ def timeline(
 
     Raises :class:`InputError` for an impossible step, and as :func:`.realise` does.
     """
-    if packet_bytes < 1:
-        raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
+    check_packet(packet_bytes)
     if not 0 < duration_s < np.inf:
         raise InputError(f"duration_s = {duration_s:g}: must be above 0 and finite")
     if not 0 < step_s <= duration_s:

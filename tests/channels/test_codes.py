@@ -207,7 +207,7 @@ def test_rates_follow_the_standard():
 def test_unknown_names_and_sizes_are_refused():
     with pytest.raises(InputError, match=r"did you mean 'ccsds-turbo-1/6-8920'.*allowed: uncoded"):
         code("ccsds-turbo-1/6-8902")
-    with pytest.raises(InputError, match="at least 1 byte"):
+    with pytest.raises(InputError, match="between 1 and 65535 bytes"):
         packet_loss(UNCODED, 5, 0)
     with pytest.raises(InputError, match="is known from"):
         code("ccsds-c2").required_ebn0_db(1e-9)

@@ -121,7 +121,7 @@ def test_an_uncoded_acknowledgement_fades_with_its_neighbours():
 
 
 def test_a_size_that_no_packet_has_is_refused():
-    with pytest.raises(InputError, match="bytes = 0: a packet has at least 1 byte"):
+    with pytest.raises(InputError, match="bytes = 0: a packet has between 1 and 65535 bytes"):
         spans(0, 8920)
 
 

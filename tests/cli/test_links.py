@@ -173,7 +173,9 @@ def test_bad_input_names_key_and_allowed_values() -> None:
     refused("an abstract profile has no station", "lab", "--elevation", 20)
     refused("code = 'ccsds-c3': not known; did you mean 'ccsds-c2'?", "--code", "ccsds-c3", "--ebn0", 3)
     refused("ebn0 = nan: must be a finite number", "--code", "ccsds-c2", "--ebn0", "nan")
-    refused("bytes = 0: a packet has at least 1 byte", "--code", "ccsds-c2", "--ebn0", 3, "--bytes", 0)
+    for size in (0, 65_536, 10**22):  # the last counted frames for ever
+        rule = f"bytes = {size}: a packet has between 1 and 65535 bytes"
+        refused(rule, "--code", "ccsds-c2", "--ebn0", 3, "--bytes", size)
     refused("--code needs --ebn0 or --plot", "--code", "ccsds-c2")
     refused("--ebn0 needs --code", "lab", "--ebn0", 3)
     refused("not both", "lab", "--code", "ccsds-c2")
