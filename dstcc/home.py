@@ -7,7 +7,6 @@ outages has no contacts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -83,7 +82,7 @@ def brought_home(
             end / NS_PER_S,
             round(in_time),
             round(full),
-            round(sum(_capacity(link, begin, end) for link in links)),
+            round(sum(link.capacity_bits(begin, end) for link in links) / 8),
         )
         for (begin, end), in_time, full in zip(windows, *map(list, sums), strict=True)
     )
@@ -101,20 +100,6 @@ def contacts(links: Sequence[Link], end_ns: int) -> list[tuple[int, int]]:
         ]
     edges = [0, *(edge for window in dark for edge in window), end_ns]
     return [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end]
-
-
-def _capacity(link: Link, begin: int, end: int) -> float:
-    """What a link could carry between two times, its outages left out, in bytes."""
-    bits, first = 0.0, bisect_right(link.outages_ns, begin, key=lambda outage: outage[1])
-    for start, stop in link.outages_ns[first:]:
-        if start >= end:
-            break
-        if start > begin:
-            bits += link.carried_bits(begin, start)
-        begin = stop
-    if begin < end:
-        bits += link.carried_bits(begin, end)
-    return bits / 8
 
 
 def _contact_of(links: Sequence[Link], windows: list[tuple[int, int]], result: EngineResult) -> Int64Array:

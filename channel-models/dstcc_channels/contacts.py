@@ -84,7 +84,7 @@ class Plan:
 
     def windows(self, source: int, destination: int) -> Windows:
         """When ``source`` may send to ``destination``; without any contact an ``InputError`` lists the plan's pairs."""
-        return tidy((one.from_s, one.to_s) for one in self._contacts(source, destination))
+        return tidy((one.from_s, one.to_s) for one in self.of(source, destination))
 
     def outages(self, source: int, destination: int, duration_s: float) -> Windows:
         """When ``source`` may not send to ``destination``, within ``duration_s`` of the start."""
@@ -93,9 +93,10 @@ class Plan:
     def rates(self, source: int, destination: int, duration_s: float) -> list[tuple[float, float]]:
         """The rate over the run as rows ``(t_s, rate_bps)``, each held until the next, the first from 0 s on.
 
-        A rate holds until the next contact begins. Contacts outside the run count for nothing, unless all are.
+        A rate holds until the next contact begins. Contacts outside the run count for nothing; where all are, nothing
+        is sent, and the first one's rate stands for the run.
         """
-        contacts = self.between(source, destination, duration_s) or self._contacts(source, destination)
+        contacts = self.between(source, destination, duration_s) or self.of(source, destination)[:1]
         rows = [(0.0, contacts[0].rate_bps)]
         for one in contacts[1:]:
             if one.rate_bps != rows[-1][1]:
@@ -104,9 +105,7 @@ class Plan:
 
     def between(self, source: int, destination: int, duration_s: float) -> list[Contact]:
         """The pair's contacts that have a part in ``[0, duration_s)``."""
-        return [
-            one for one in self._contacts(source, destination) if one.to_s > 0 and one.from_s < duration_s
-        ]
+        return [one for one in self.of(source, destination) if one.to_s > 0 and one.from_s < duration_s]
 
     def delay_table(self, source: int, destination: int) -> list[tuple[float, float]]:
         """One-way light time as rows ``(t_s, delay_s)``, lines between them: steps where ranges meet.
@@ -130,7 +129,8 @@ class Plan:
             table += [(begin, one.light_s), (float(one.to_s), one.light_s)]
         return table
 
-    def _contacts(self, source: int, destination: int) -> list[Contact]:
+    def of(self, source: int, destination: int) -> list[Contact]:
+        """The pair's contacts; without any an ``InputError`` lists the plan's pairs."""
         contacts = [
             each for each in self.contacts if (each.source, each.destination) == (source, destination)
         ]

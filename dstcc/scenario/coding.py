@@ -342,7 +342,7 @@ def _overload(coding: Coding, setup: TrialSetup) -> str | None:
     seconds = float(setup.chunk_ns.sum()) / NS_PER_S
     source_bps = 8 * float(wire.sum()) / seconds
     repair_bps = 8 * float((packets * shares).sum()) * (setup.mss_bytes + HEADER_BYTES) / seconds
-    links_bps = sum(link.carried_bits(0, ns(setup.length_s)) for link in setup.links) / setup.length_s
+    links_bps = sum(link.capacity_bits(0, ns(setup.length_s)) for link in setup.links) / setup.length_s
     if source_bps + repair_bps <= links_bps:
         return None
     return (

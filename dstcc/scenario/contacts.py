@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dstcc.clock import Clock
+from dstcc.errors import InputError
 
 from .changing import Steps, check_ratio, rate_rows
-from .fields import MAX_TIME_S
+from .fields import MAX_DELAY_S, MAX_RATE_BPS, MAX_TIME_S, MIN_DELAY_S, MIN_RATE_BPS
 
 if TYPE_CHECKING:
     from dstcc_channels.contacts import Contact, Plan
@@ -41,8 +42,24 @@ def nodes_of(link: Link) -> dict[str, tuple[int, int]]:
 def planned_rate(link: Link, about: About, way: str) -> Steps:
     """The plan's rate in one direction over the run, bit/s; raises :class:`InputError`."""
     rows = plan_of(link, about).rates(*nodes_of(link)[way], length_s(about))
+    for _, rate in rows:
+        _check_within(rate, MIN_RATE_BPS, MAX_RATE_BPS, "a contact's rate", "bit/s")
     check_ratio(rate for _, rate in rows)
     return rate_rows(rows)
+
+
+def planned_delay(link: Link, about: About) -> list[tuple[float, float]]:
+    """The plan's light times as rows (seconds, seconds); raises :class:`InputError`."""
+    rows = plan_of(link, about).delay_table(*nodes_of(link)["down"])
+    for _, delay in rows:
+        _check_within(delay, MIN_DELAY_S, MAX_DELAY_S, "a range", "light seconds")
+    return rows
+
+
+def _check_within(value: float, least: float, most: float, what: str, unit: str) -> None:
+    """A plan's numbers have the bounds of the keys that they stand for."""
+    if not least <= value <= most:
+        raise InputError(f"{what} is between {least:g} and {most:g} {unit}, not {value:g}")
 
 
 def dark_windows(link: Link, about: About, way: str, obstacles: Obstacles) -> Windows:
@@ -54,11 +71,20 @@ def dark_windows(link: Link, about: About, way: str, obstacles: Obstacles) -> Wi
 
 
 def clipped(link: Link, about: About, way: str, obstacles: Obstacles) -> Iterator[str]:
-    """A sentence for each contact of which the obstacles take a part, or all: what is left, and the reasons."""
+    """A sentence for each contact of which the obstacles take a part, or all: what is left, and the reasons; and one
+    for a plan without a contact in the run."""
     from dstcc_channels.geometry import intersection, total_s, union
 
     end_s, in_the_way = length_s(about), union(*obstacles.values())
-    for contact in plan_of(link, about).between(*nodes_of(link)[way], end_s):
+    plan, nodes = plan_of(link, about), nodes_of(link)[way]
+    contacts = plan.between(*nodes, end_s)
+    if not contacts:
+        nearest = min(plan.of(*nodes), key=lambda one: max(one.from_s - end_s, -one.to_s))
+        yield (
+            f"link {link.name}: no contact {way} of the plan is within the run, which ends at +{_seconds(end_s)} s: "
+            f"the nearest is {_span(nearest, about.start)}"
+        )
+    for contact in contacts:
         whole = [(max(contact.from_s, 0.0), min(contact.to_s, end_s))]
         lost_s = total_s(intersection(whole, in_the_way))
         if lost_s < LEAST_CLIPPED_S:

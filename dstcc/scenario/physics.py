@@ -22,7 +22,7 @@ from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError
 
 from .changing import Steps
-from .contacts import Obstacles, clipped, dark_windows, nodes_of, plan_of, planned_rate
+from .contacts import Obstacles, clipped, dark_windows, planned_delay, planned_rate
 from .fields import BodyPair, broken, ns
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def physics(link: Link, about: About, seed: int) -> Physics:
 
 
 def clipped_contacts(link: Link, about: About, seed: int) -> list[str]:
-    """A sentence for each contact of a link's plan that its profile clips, or takes whole."""
-    if link.contacts is None:
+    """A sentence for each contact of a link's plan that its profile clips, or takes whole, and for a plan that has none
+    in the run; none where the link says its outages itself."""
+    if link.contacts is None or link.given("outages"):
         return []
     return [said for way in WAYS for said in clipped(link, about, way, _obstacles(link, about, seed, way))]
 
@@ -282,7 +283,7 @@ def _planned_delay(link: Link, about: About) -> DelayColumns | None:
     """The plan's light times, for a link that has no delay of its own."""
     if link.delay_s is not None or is_physical(link):
         return None
-    rows = plan_of(link, about).delay_table(*nodes_of(link)["down"])
+    rows = planned_delay(link, about)
     return DelayColumns(tuple(ns(t) for t, _ in rows), tuple(ns(delay) for _, delay in rows))
 
 

@@ -153,10 +153,13 @@ def test_a_rate_holds_until_the_next_contact_begins():
         "a contact 2026/11/20-23:00:00 2026/11/21-00:00:00 1 2 9\na contact +5 +6 1 2 5", START
     )
     assert before.rates(1, 2, 100.0) == [(0.0, 40.0)]
-    assert before.rates(1, 2, 2.0) == [
-        (0.0, 72.0),
-        (5.0, 40.0),
-    ]  # none in the run: the link has a rate all the same
+    assert before.rates(1, 2, 2.0) == [(0.0, 72.0)]  # none in the run: the link has a rate all the same
+    past = parse_plan(
+        "a contact 2026/11/20-01:00:00 2026/11/20-02:00:00 1 2 9\n"
+        "a contact 2026/11/20-03:00:00 2026/11/20-04:00:00 1 2 5",
+        START,
+    )
+    assert past.rates(1, 2, 100.0) == [(0.0, 72.0)]  # and no row before the run
 
 
 def test_dates_may_lie_before_the_start():

@@ -182,6 +182,12 @@ def test_shares_that_the_links_cannot_carry_are_said_with_their_arithmetic(write
         "92.9 kbit/s of source and 432.0 kbit/s of repair packets are 147.8% of the links' 355.2 kbit/s"
         in note
     )
+    # The links are down for half of the run, and then carry half as much.
+    end_s = draw_trial(heavy, load_source(heavy), 1).length_s
+    dark = [f"link.{n}.outages=[[0, {end_s / 2}]]" for n in range(len(heavy.link))]
+    half = read(write, "coding.repair=[4, 4, 4]", *dark)
+    (note,) = notes_on_coding(half, load_source(half))
+    assert "295.5% of the links' 177.6 kbit/s" in note
 
 
 def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None:

@@ -356,3 +356,57 @@ def test_the_record_has_the_least_rate_of_either_direction(plan: Callable[..., S
     said = describe(link(plan(lines, "", up=up)), DAY_S)
     assert (said["least_rate_bps"], said["least_up_rate_bps"]) == (4_000, 8_000)
     assert (said["rate_steps"], said["up_rate_steps"]) == (2, 2)
+
+
+@pytest.mark.parametrize("keys", [f'profile = "{RELAY}"', ""], ids=["profile", "plan alone"])
+@pytest.mark.parametrize("date", ["2026/11/20", "2026/11/23"], ids=["before", "after"])
+def test_a_plan_of_another_day_leaves_the_link_down_and_that_is_said(
+    plan: Callable[..., Scenario], keys: str, date: str
+) -> None:
+    contacts = [
+        f"a contact {date}-01:00:00 {date}-02:00:00 2 1 1000",
+        f"a contact {date}-03:00:00 {date}-04:00:00 2 1 2000",  # another rate: it begins before the run does
+    ]
+    scenario = plan("\n".join(contacts), keys)
+    made = link(scenario)
+    assert (delivered_mb(scenario), made.rate_bps, made.rate_share) == (0.0, 8_000.0, ())
+    said = [note for note in link_notes(scenario) if "no contact" in note]
+    nearest = {
+        "2026/11/20": "-75,600 to -72,000 s (2026-11-20 03:00:00–04:00:00 UTC)",
+        "2026/11/23": "+176,400 to +180,000 s (2026-11-23 01:00:00–02:00:00 UTC)",
+    }
+    assert said == [
+        "link a: no contact down of the plan is within the run, which ends at +86,400 s: the nearest is "
+        + nearest[date]
+    ]
+    assert not [
+        note for note in link_notes(plan(contacts[0], f"{keys}\noutages = []")) if "no contact" in note
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule"),
+    [
+        (
+            "a contact +0 +100 2 1 125000000001",
+            r"a contact's rate is between 1 and 1e\+12 bit/s, not 1e\+12",
+        ),
+        (
+            "a contact +0 +100 2 1 1000\na range +0 +9 2 1 1000000.5",
+            r"a range is between 1e-06 and 1e\+06 light seconds, not 1e\+06",
+        ),
+        (
+            f"a contact +0 +100 2 1 1000\na range +0 +9 2 1 {'9' * 400}",
+            r"a range is between 1e-06 and 1e\+06 light seconds, not inf",
+        ),
+        (
+            "a contact +0 +100 2 1 1000\na range +0 +9 2 1 0",
+            r"a range is between 1e-06 and 1e\+06 light seconds, not 0",
+        ),
+    ],
+)
+def test_numbers_of_a_plan_have_the_bounds_of_the_keys_that_they_stand_for(
+    plan: Callable[..., Scenario], lines: str, rule: str
+) -> None:
+    with pytest.raises(ScenarioError, match=rf"link\.0\.contacts: {rule}"):
+        plan(lines, "")
