@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,14 +20,27 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[set[int]]:
+def _interrupts_wait() -> Iterator[None]:
     """Take signals that end the command when the block is over: in the middle of :class:`subprocess.Popen` one leaves a
-    process that nobody knows. Gives the mask that the process is to have."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    process that nobody knows. Handlers and no mask: whatever thread a signal reaches, the main one is interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        one: handler
+        for one in ENDS
+        if (handler := signal.getsignal(one)) is not None and handler is not signal.SIG_IGN
+    }
+    for one in before:
+        signal.signal(one, lambda number, _frame: came.append(number))
     try:
-        yield before
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class Steps:
@@ -45,7 +59,7 @@ class Steps:
             start = log.tell()
             process = None
             try:
-                with _interrupts_wait() as before:
+                with _interrupts_wait():
                     process = subprocess.Popen(
                         command,
                         stdin=subprocess.DEVNULL,
@@ -55,8 +69,6 @@ class Steps:
                         errors="replace",
                         env=environment,
                         start_new_session=True,  # a group to stop as one
-                        # after a fork among threads: a system call, and no lock
-                        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),  # noqa: PLW1509
                     )
                 assert process.stdout is not None
                 for line in process.stdout:

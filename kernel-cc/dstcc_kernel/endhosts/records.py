@@ -292,16 +292,13 @@ def _link_of(ends: Mapping[str, str], mission: Mission) -> str | None:
 def _connection(body: bytes, first: dict[str, dict[str, int]]) -> dict[str, Any]:
     ends = _ends(body)
     info = _attributes(body[DIAG_HEAD:]).get(DIAG_INFO, b"").ljust(64, b"\0")
-    now = {
-        name: _number(struct.unpack_from("=Q", info, offset)[0], name)
-        for name, offset in MPTCP_FIELDS.items()
-    }
+    now = {name: struct.unpack_from("=Q", info, offset)[0] for name, offset in MPTCP_FIELDS.items()}
     began = first.setdefault(ends["socket"], now)
     if len(first) > MOST_CONNECTIONS:
         raise _WrongError(f"more than {MOST_CONNECTIONS:,} connections")
-    # numbers begin anew when the other end's key is known
+    # they begin anywhere in 64 bits, and anew when the other end's key is known
     began.update({name: value for name, value in now.items() if value < began[name] or not began[name]})
-    so_far = {name: value - began[name] for name, value in now.items()}
+    so_far = {name: _number(value - began[name], name) for name, value in now.items()}
     return {
         **ends,
         "token": struct.unpack_from("=I", info, 12)[0],
