@@ -379,6 +379,8 @@ def _edited(content: bytes, edit: bytes) -> bytes:
     table = pq.read_table(io.BytesIO(content))
     index = column % table.num_columns
     field, values = table.schema.field(index), table.column(index).to_pylist()
+    if not values:
+        return content
     values[row % len(values)] = EDITS[value % len(EDITS)]
     try:
         changed = table.set_column(index, field, pa.array(values, field.type))

@@ -436,3 +436,17 @@ def test_a_home_that_keeps_only_files_has_them(tmp_path: Path) -> None:
     (tmp_path / CRAFT / "link").symlink_to("/")
     keep_only_files(tmp_path)
     assert list((tmp_path / CRAFT).iterdir()) == []
+
+
+def test_a_connections_numbers_begin_anywhere(tmp_path: Path, mission: Mission) -> None:
+    """MPTCP draws them from 64 bits: what counts is how far they have come."""
+    path = tmp_path / "samples.bin"
+    said = [
+        guests._message(
+            bytes(72) + guests._attribute(2, bytes(16) + struct.pack("=QQQ", *[at] * 3) + bytes(24))
+        )
+        for at in (2**63 + 5, 2**63 + 12)
+    ]
+    path.write_bytes(b"".join(record(body, kind=1) for body in said))
+    write_tables(path, mission, DEVICES, tmp_path)
+    assert pq.read_table(tmp_path / "connections.parquet")["written_bytes"].to_pylist() == [0, 7]
