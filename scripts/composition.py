@@ -34,17 +34,13 @@ Keys = dict[str, Any]
 PLACE = re.compile(r"^(pair\.toml: |pair: |run: trial '[^']*' )")
 """At the beginning of a message: what is the same in all, or differs where the reason does not."""
 LATER = "Not built: "
-BY_NATURE = (
-    ("repair is planned by deadlines", "a planner of repair needs something to plan for"),
-    ("decide nothing once a slot", "there is no decision to explain"),
-    ("transport.restart makes several connections", "a packet log is of one connection"),
-)
-"""Refusals that no version could lift, by words that they hold, and why."""
+BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
+"""Refusals that no version could lift, by words that they hold."""
 
 
 def later(refusal: str) -> bool:
     """Whether it could be built."""
-    return not any(words in refusal for words, _ in BY_NATURE)
+    return not any(words in refusal for words in BY_NATURE)
 
 
 MISSION: Keys = {

@@ -13,6 +13,16 @@ ALL = ENDLESS // SEGMENT
 AGENT = ("dstcc",)
 """Whose decisions are for one subflow, and begin after a second."""
 
+
+def live(*segments: int) -> tuple[tuple[float, float], ...]:
+    """What a live source writes in 20 s: a layer of so many segments each, four chunks a second."""
+    return tuple(
+        (round(1.53 + 0.25 * k + 0.07 * layer, 2), count)
+        for k in range(80)
+        for layer, count in enumerate(segments)
+    )
+
+
 CASES: tuple[Case, ...] = (
     Case("start-80", "A lossless start on a link that holds 80 segments", 16.0, bdp=80),
     Case("start-800", "A lossless start on a link that holds 800 segments", 14.0, bdp=800),
@@ -126,11 +136,7 @@ CASES: tuple[Case, ...] = (
         24.0,
         rtt_s=0.9,
         bdp=80,
-        writes=tuple(
-            (round(1.53 + 0.25 * k + 0.07 * layer, 2), segments)
-            for k in range(80)
-            for layer, segments in enumerate((11, 7, 4))
-        ),
+        writes=live(11, 7, 4),
         paths=(ScriptedLink(0.4, 40, drops=((60, 1),)),),
         layers=3,
         without=("bbr", *AGENT),
@@ -150,11 +156,7 @@ CASES: tuple[Case, ...] = (
         24.0,
         rtt_s=0.9,
         bdp=80,
-        writes=tuple(
-            (round(1.53 + 0.25 * k + 0.07 * layer, 2), segments)
-            for k in range(80)
-            for layer, segments in enumerate((14, 9, 5))
-        ),
+        writes=live(14, 9, 5),
         paths=(ScriptedLink(0.3, 30, drops=((60, 1),)), ScriptedLink(1.7, 100, drops=((40, 1),))),
         layers=3,
         without=("bbr", *AGENT),
