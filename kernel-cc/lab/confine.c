@@ -13,7 +13,8 @@
  *   Landlock  lets nothing be made, written or removed but below these two, no file system be mounted, no device be
  *             asked, no TCP port be used, no signal be sent to others: the same again, by other code of the host's
  *   rights    no capability is left, nor can one come back; of root's, those over files' permissions stay
- *   limits    the size of a file, addresses, processes, open files; of the host's memory it is the first to go
+ *   limits    the size of a file, addresses, processes (root's by the namespace of PIDs), open files; of the host's memory it is
+ *             the first to go
  *
  * host.so has the kernel itself give up all system calls that it does not need (filter.c). What the host has not or
  * forbids is left out, and lacking() told.
@@ -38,11 +39,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define CANNOT_START 127 /* as a shell says it */
 #define PROCESSES 8192
+#define TEXT_OF(number) #number
+#define TEXT(macro) TEXT_OF(macro)
 #define FILES 16384
 
 /* Headers older than the calls: include/uapi/linux/landlock.h. */
@@ -329,6 +333,23 @@ static void limit(int what, unsigned long long most)
 		lacks("limits");
 }
 
+/*
+ * RLIMIT_NPROC is not for root, whose processes only their namespace bounds. Before Linux 6.14 that number is the whole
+ * machine's, and stays as it is.
+ */
+static int limit_processes(void)
+{
+	struct utsname own;
+	unsigned int major, minor;
+
+	if (getpid() != 1 || uname(&own) || sscanf(own.release, "%u.%u", &major, &minor) != 2 ||
+	    major < 6 || (major == 6 && minor < 14)) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return say("/proc/sys/kernel/pid_max", TEXT(PROCESSES));
+}
+
 static void set_limits(const struct limits *most)
 {
 	limit(RLIMIT_CORE, 0); /* a panic aborts the kernel: gigabytes of nothing */
@@ -350,6 +371,8 @@ void confine(const struct limits *most)
 		_exit(CANNOT_START);
 	}
 	say("/proc/self/oom_score_adj", "1000");
+	if (limit_processes() && geteuid() == 0)
+		lacks("limit of processes");
 	if (narrow_mounts(here, out))
 		lacks("read-only mounts");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

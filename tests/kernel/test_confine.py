@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dstcc_kernel.confinement import lacking
 from dstcc_kernel.sources import folder
 
 pytestmark = [
@@ -373,3 +374,49 @@ WRONG: dict[str, tuple[Change, tuple[tuple[Change, ...], Mapping[str, object]]]]
 def test_a_wrong_version_is_noticed(what: str, tmp_path: Path) -> None:
     change, (variant, asked) = WRONG[what]
     assert holds(confined(built(tmp_path, change, *variant), tmp_path), asked) != []
+
+
+FORK = """
+import json, os, time
+made = 0
+try:
+    while made < 600:
+        if os.fork() == 0: time.sleep(60)
+        made += 1
+except OSError: pass
+print(made, flush=True)
+os._exit(0)
+"""
+FEWER: Change = ("#define PROCESSES 8192", "#define PROCESSES 400")
+ROOTS_LIMIT = "if (limit_processes() && geteuid() == 0)"
+BEFORE_6_14: Change = ("(major == 6 && minor < 14)", "(major >= 6)")
+
+
+def forked(boot: Path, at: Path) -> int:
+    """How many of 600 processes a process in the guest's place makes."""
+    here = at / "here"
+    here.mkdir()
+    (here / "out").mkdir()
+    words = [str(boot), str(FILE_MB), "0", "", sys.executable, "-I", "-S", "-c", FORK]
+    done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def test_roots_processes_are_bounded_too(tmp_path: Path) -> None:
+    """For root RLIMIT_NPROC is none."""
+    if any(part.startswith("limit of processes") for part in lacking()):
+        pytest.skip("the host's own number is left as it is")
+    own = Path("/proc/sys/kernel/pid_max").read_text()
+    assert forked(built(tmp_path, FEWER), tmp_path) < 400
+    assert Path("/proc/sys/kernel/pid_max").read_text() == own
+    for number, change in enumerate([(ROOTS_LIMIT, "if (!limit_processes)"), BEFORE_6_14]):
+        at = tmp_path / str(number)
+        at.mkdir()
+        assert forked(built(at, FEWER, change), at) == 600
+
+
+def test_an_older_host_lacks_that(tmp_path: Path) -> None:
+    boot = built(tmp_path, BEFORE_6_14)
+    (tmp_path / "out").mkdir()
+    done = subprocess.run([str(boot), "--check"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "limit of processes: Function not implemented\n"

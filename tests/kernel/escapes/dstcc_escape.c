@@ -3,6 +3,8 @@
  * Code in the guest's kernel that wants out: it makes the host's system calls as the kernel itself does, the one that its
  * parameter names. It says what came of it, and fails to load after that, as a rule: there is nothing to unload.
  */
+#include "host_calls.h"
+
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/module.h>
@@ -20,56 +22,14 @@ static long number;
 module_param(number, long, 0);
 MODULE_PARM_DESC(number, "a process, port or key of the host, or how much");
 
-/* arch/x86/entry/syscalls/syscall_64.tbl: ARCH=um has numbers of its own names only for the guest's calls. */
-enum {
-	H_READ = 0, H_WRITE = 1, H_OPEN = 2, H_CLOSE = 3, H_MMAP = 9, H_PWRITE = 18, H_SHMGET = 29, H_DUP = 32,
-	H_NANOSLEEP = 35, H_SOCKET = 41, H_CONNECT = 42, H_CLONE = 56, H_EXECVE = 59, H_EXIT = 60, H_WAIT4 = 61, H_KILL = 62,
-	H_UNLINK = 87, H_SYMLINK = 88, H_CHMOD = 90, H_PTRACE = 101, H_SETSID = 112, H_MKNOD = 133, H_MOUNT = 165,
-	H_INOTIFY_INIT = 253, H_UNSHARE = 272, H_VM_READV = 310, H_MOUNT_SETATTR = 442,
-};
-
 #define H_RDONLY (1ull << 0) /* MOUNT_ATTR_RDONLY */
 #define H_NEWUSER 0x10000000
 #define H_ATTACH 16
 #define H_FIFO 0010644
-#define H_PRIVATE 0x22 /* MAP_PRIVATE | MAP_ANONYMOUS */
 #define H_NORESERVE 0x4000
 #define LEAST_DESCRIPTORS 16500
 #define PIECES 64
 #define PIECE (1L << 20)
-
-static long call(long nr, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 asm("r10") = d;
-	register long r8 asm("r8") = e;
-	register long r9 asm("r9") = f;
-	long result;
-
-	asm volatile("syscall"
-		     : "=a"(result)
-		     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-		     : "rcx", "r11", "memory");
-	return result;
-}
-
-#define CALL(nr, a, b, c) call(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-
-/*
- * A process of its own on a stack of its own: the guest's memory, its kernel's stacks in it, is one file that both have
- * mapped.
- */
-static long spawn(void (*body)(void))
-{
-	long stack = call(H_MMAP, 0, 65536, 3, H_PRIVATE, -1, 0), result;
-
-	if (stack < 0)
-		return stack;
-	asm volatile("syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tcall *%[body]\n\tud2\n1:"
-		     : "=a"(result)
-		     : "a"((long)H_CLONE), "D"(17L), "S"(stack + 65536 - 64), "d"(0L), [body] "r"(body)
-		     : "rcx", "r11", "r10", "r8", "memory");
-	return result;
-}
 
 static long spawn_and_wait(void (*body)(void))
 {
@@ -211,6 +171,23 @@ static long dup_many(void)
 	return handle < 0 ? handle : 0;
 }
 
+static void wait_a_while(void)
+{
+	const long pause[2] = { 20, 0 };
+
+	CALL(H_NANOSLEEP, pause, 0, 0);
+	CALL(H_EXIT, 0, 0, 0);
+}
+
+static long fork_many(void)
+{
+	long child = 0;
+
+	for (long made = 0; child >= 0 && made < number; made++)
+		child = spawn(wait_a_while);
+	return child < 0 ? child : 0;
+}
+
 static long attempt(void)
 {
 	if (!strcmp(what, "kill"))
@@ -253,6 +230,8 @@ static long attempt(void)
 		return fill();
 	if (!strcmp(what, "memory"))
 		return call(H_MMAP, 0, number, 3, H_PRIVATE | H_NORESERVE, -1, 0);
+	if (!strcmp(what, "forks"))
+		return fork_many();
 	if (!strcmp(what, "descriptors"))
 		return dup_many();
 	if (!strcmp(what, "inotify"))

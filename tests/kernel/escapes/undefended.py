@@ -37,6 +37,7 @@ DEFENCES: Mapping[str, tuple[Change, ...]] = MappingProxyType(
         "dropped capabilities": ((CONFINE, "if (drop_rights())", "if (!drop_rights)"),),
         "limit of files": ((CONFINE, "\tlimit(RLIMIT_FSIZE, most->file_bytes);\n", ""),),
         "limit of addresses": ((CONFINE, "\t\tlimit(RLIMIT_AS, most->address_bytes);\n", "\t\t;\n"),),
+        "limit of processes": ((CONFINE, "#define PROCESSES 8192", "#define PROCESSES 65536"),),
         "limit of descriptors": ((CONFINE, "#define FILES 16384", "#define FILES 65536"),),
         "seccomp": (
             (FILTER, "\twrite_program();\n", "\tif (all.filter)\n\t\treturn;\n\twrite_program();\n"),
