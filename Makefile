@@ -98,10 +98,11 @@ mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path h
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
 	$(BIN)/python scripts/held_out.py
 
-lint: $(STAMP)   ## ruff, mypy --strict and clang-format
+lint: $(STAMP)   ## ruff, mypy --strict, clang-format, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 
 lint-cpp: $(STAMP)  ## clang-tidy over the C++ sources (minutes)

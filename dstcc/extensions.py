@@ -9,7 +9,7 @@ import operator
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -164,15 +164,6 @@ def anchored(name: str, folder: Path) -> str:
         return name
     path, _, cls = name.rpartition(":")
     return f"{Path(folder, path)}:{cls}"
-
-
-def find(names: Iterable[str], wanted: str, kind: str) -> Extension | None:
-    """The extension of a scenario's names that is called ``wanted`` in tables; ``None`` if there is none, or if it is
-    built in."""
-    from .algorithms import built_in
-
-    name = next((name for name in names if label(name) == wanted), None)
-    return None if name is None or built_in(name, kind) else load_named(name, kind)
 
 
 def load_named(name: str, kind: str) -> Extension:

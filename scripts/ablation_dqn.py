@@ -10,7 +10,7 @@ says which branches mean something; means are over those. One option is added:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import nn
@@ -23,8 +23,6 @@ from dstcc.learn.spaces.branched import branched
 
 if TYPE_CHECKING:
     from dstcc.learn.algorithms.dqn import Dqn
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.algorithms.recipe import Recipe
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
@@ -33,18 +31,14 @@ if TYPE_CHECKING:
 class BranchDqnSettings(DelayedDqnSettings):
     """What this DQN is made of."""
 
+    LEARNER: ClassVar[str] = f"{__name__}:BranchOffPolicy"
+
     sets: int = 64
     """Hidden values of the network of sets."""
     default_choices: tuple[int, ...] = ()
     """The default choice of each branch, the first one's for all subflows; with ``margin``."""
     margin: float = 0.0
     """By how much another choice must be worth more before it is taken."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`~dstcc.learn.algorithms.recipe.Settings.make`."""
-        return BranchOffPolicy(recipe, observation, action, seed=seed, device=device)
 
 
 class DuelingSets(SetsNetwork):

@@ -13,6 +13,42 @@ GENERATOR = '<meta name="generator" content="dstcc '
 """In the head of a page."""
 PICTURE_MARK = "<metadata>dstcc report "
 """At the head of a figure's file."""
+CSV_COLUMNS = (
+    "scenario",
+    "scenario_sha256",
+    "backend",
+    "scale",
+    "algorithm",
+    "congestion",
+    "scheduler",
+    "controller",
+    "variant",
+    "knows",
+    "ordering_domains",
+    "windows",
+    "copies",
+    "own_scale",
+    "standing",
+    "trials",
+    "failed",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "n",
+    "against",
+    "won",
+    "even",
+    "delay_rtts",
+)
+"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds. ``knows``
+has the keys of :data:`dstcc.algorithms.KNOWLEDGE` with blanks between; ``own_scale`` is the algorithm's, ``scale`` the
+run's.
+
+Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the same seeds. Rows of all scenarios
+together have :data:`ALL` for a scenario. Metrics ``frontier.*`` are of runs that differ in the playout delay only, with
+that delay in ``delay_rtts``; the bound's rows have :data:`~dstcc.report.frontier.BOUND_NAME` for an algorithm.
+"""
 STUDY_COLUMNS = ("axis", "at", "metric", "algorithm", "mean", "low", "high", "trials")
 """Of the report of a study as CSV."""
 MOST_JSON = 1 << 30
@@ -36,8 +72,6 @@ def _no_report(path: Path) -> str | None:
         last = path.read_text(encoding="utf-8", errors="replace").rstrip("\n").rpartition("\n")[2]
         ours = last.startswith(COMMENT)
     else:
-        from .text import CSV_COLUMNS
-
         heads = [",".join(columns) + "\n" for columns in (CSV_COLUMNS, STUDY_COLUMNS)]
         ours = any(head.startswith(one) for one in heads)  # a table has no place for a mark
     return None if ours else "has no mark of a report of dstcc"

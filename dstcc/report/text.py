@@ -15,7 +15,7 @@ from .contacts import contact_table
 from .controllers import controllers_of
 from .footing import footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
-from .mark import comment
+from .mark import CSV_COLUMNS, comment
 from .model import Report, Section
 from .numbers import UNKNOWN
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -33,42 +33,6 @@ from .summary import (
 )
 from .verdict import pooled_verdict, verdict
 
-CSV_COLUMNS = (
-    "scenario",
-    "scenario_sha256",
-    "backend",
-    "scale",
-    "algorithm",
-    "congestion",
-    "scheduler",
-    "controller",
-    "variant",
-    "knows",
-    "ordering_domains",
-    "windows",
-    "copies",
-    "own_scale",
-    "standing",
-    "trials",
-    "failed",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "n",
-    "against",
-    "won",
-    "even",
-    "delay_rtts",
-)
-"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds. ``knows``
-has the keys of :data:`dstcc.algorithms.KNOWLEDGE` with blanks between; ``own_scale`` is the algorithm's, ``scale`` the
-run's.
-
-Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the same seeds. Rows of all scenarios
-together have :data:`ALL` for a scenario. Metrics ``frontier.*`` are of runs that differ in the playout delay only, with
-that delay in ``delay_rtts``; the bound's rows have :data:`~dstcc.report.frontier.BOUND_NAME` for an algorithm.
-"""
 ALL = "all scenarios"
 PROFILE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """The values of τ at which Markdown lists the profiles."""

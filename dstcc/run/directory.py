@@ -49,8 +49,8 @@ from dstcc.scenario import (
     scale_of,
     to_toml,
 )
-from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.notes import notes_on_coding
 
 from .backends import Backend
 from .distortions import distortions, longest_rtt_s

@@ -10,8 +10,8 @@ from dstcc.algorithms import reconstructed
 from dstcc.clock import Clock
 from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
-from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.notes import notes_on_coding
 from dstcc.scenario.restarts import note_on_restart
 from dstcc.scenario.work import about
 from dstcc.wire import HEADER_BYTES

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dstcc.algorithms import PER_LINK_KEYS, built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
-from dstcc.extensions import Extension, find, load_named
+from dstcc.extensions import Extension, label, load_named
 
 from .coding import engine_coding
 from .constants import engine_constants
@@ -189,8 +189,8 @@ def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler
     return Transport(
         congestion=congestion,
         scheduler=scheduler,
-        congestion_extension=find(transport.congestion, congestion, "congestion"),
-        scheduler_extension=find(transport.scheduler, scheduler, "scheduler"),
+        congestion_extension=_extension(transport.congestion, congestion, "congestion"),
+        scheduler_extension=_extension(transport.scheduler, scheduler, "scheduler"),
         mode=transport.mode,
         handshake=transport.handshake,
         lanes_per_link=1 if apart else transport.lanes_per_link,
@@ -216,3 +216,10 @@ def _values(given: tuple[float, ...] | float | None, count: int) -> tuple[float,
         return ()
     values = given if isinstance(given, tuple) else (given,)
     return values * count if len(values) == 1 else values
+
+
+def _extension(names: tuple[str, ...], wanted: str, kind: str) -> Extension | None:
+    """The extension of a scenario's names that is called ``wanted`` in tables; None if there is none, or if it is built
+    in."""
+    name = next((name for name in names if label(name) == wanted), None)
+    return None if name is None or built_in(name, kind) else load_named(name, kind)

@@ -7,46 +7,25 @@ skipped, so that a task that is requeued goes on. A unit that fails is noted in 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from dstcc.errors import DstccError, RunError
-from dstcc.reading import read_json
+from dstcc.errors import DstccError
 
 from .conduct import Conductor, Swept
 from .executors.local import Local
 from .places import Place
-from .plan import Unit, make_plan
+from .plan import make_plan, read_units
 from .worker import carrying
 
-UNITS = "units.json"
 CORES = ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE")
-MOST_BYTES = 1 << 32
-
-
-def write_units(folder: Path, shares: Sequence[Sequence[Unit]], limit_s: float) -> None:
-    """Write what each task of a job carries; ``limit_s`` is the most that one unit may take."""
-    from dstcc.atomic import atomic_write
-
-    folder.mkdir(parents=True)
-    document = {"limit_s": limit_s, "shares": [[unit.words for unit in share] for share in shares]}
-    atomic_write(folder / UNITS, json.dumps(document))
 
 
 def run(place: Place, job: str, task: int, *, jobs: int = 1) -> Swept:
     """Carry a task's units on so many cores; raises :class:`RunError` for a job that is not there or damaged."""
-    path = place.jobs / job / UNITS
-    try:
-        document = read_json(path, RunError, MOST_BYTES)
-        units = [Unit(int(cell), str(name), str(key)) for cell, name, key in document["shares"][task]]
-        limit_s = float(document["limit_s"])
-    except FileNotFoundError:
-        raise RunError(f"{path}: no such job") from None
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: damaged ({error})") from None
+    units, limit_s = read_units(place.jobs / job, task)
     with carrying(place) as carrier:
         plan = make_plan(carrier.work, only=sorted({unit.cell for unit in units}))
         if other := [unit for unit in units if unit.key not in plan.place]:

@@ -22,7 +22,7 @@ from dstcc.scenario import (
     parse_override,
     to_toml,
 )
-from dstcc.scenario.coding import notes_on_coding
+from dstcc.scenario.notes import notes_on_coding
 from tests.scenario.conftest import MINIMAL, Write
 
 CODED = """

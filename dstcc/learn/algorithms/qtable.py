@@ -44,12 +44,12 @@ HOLD = 1e-6
 
 
 class QTable:
-    """A tabular :class:`~dstcc.learn.algorithms.learner.Learner`; needs no torch."""
+    """A tabular :class:`~dstcc.learn.algorithms.learner.Learner`; needs no torch, and no device."""
 
     group = 1
 
     def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
     ) -> None:
         settings = recipe.learner
         assert isinstance(settings, QTableSettings)

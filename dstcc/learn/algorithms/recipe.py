@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import json
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dstcc.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
@@ -19,7 +22,7 @@ METRIC, RETURN = "weighted_layers", "return"
 
 
 @dataclass(frozen=True)
-class Settings(ABC):
+class Settings:
     """What a learner is made of, in a frozen dataclass that is read without torch."""
 
     RETIRED: ClassVar[dict[str, Any]] = {}
@@ -27,11 +30,16 @@ class Settings(ABC):
     RENAMED: ClassVar[dict[str, str]] = {}
     """Options that older checkpoints hold under another name: old to new."""
 
-    @abstractmethod
+    LEARNER: ClassVar[str]
+    """The class of its learner, ``module:Class``: learners need torch, recipes are read without."""
+
     def make(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
     ) -> Learner:
-        """The learner of a recipe with these settings; what it needs is imported here, torch with it."""
+        """The learner of a recipe with these settings."""
+        module, _, name = self.LEARNER.partition(":")
+        learner: Callable[..., Learner] = getattr(import_module(module), name)
+        return learner(recipe, observation, action, seed=seed, device=device)
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,6 @@ class Recipe:
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        import json
-
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return document
 

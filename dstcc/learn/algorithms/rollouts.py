@@ -29,6 +29,7 @@ from torch import nn
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
+from .recipes.dstcc import RolloutSettings
 from .replay import fill
 from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipe import Recipe
-    from .recipes.dstcc import RolloutSettings
 
 FOLLOW = -1
 
@@ -59,13 +59,14 @@ class Rollouts:
     def __init__(
         self,
         recipe: Recipe,
-        settings: RolloutSettings,
         observation: ObservationSpec,
         space: ActionSpace,
         *,
         seed: int,
         device: str,
     ) -> None:
+        settings = recipe.learner
+        assert isinstance(settings, RolloutSettings)
         self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
         action = branched(space)
         self.size = self.group = group_size(action)

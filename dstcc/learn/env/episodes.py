@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
+from dstcc.errors import ScenarioError
 from dstcc.learn.spaces.actions import CONTROLS
+from dstcc.scenario import (
+    Scenario,
+    content_hash,
+    draw_trial,
+    engine_config,
+    load_scenario,
+    load_source,
+    parse_scenario,
+)
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.policy import TrainedOn
-    from dstcc.learn.policies.scope import Scope
     from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.scenario import Scenario, Source
+    from dstcc.scenario import Source
 
 TABLE_1: dict[str, Any] = {
     "scenario": {"name": "iodst table 1"},
@@ -52,9 +60,6 @@ class Episodes:
 
         Without any there is :data:`TABLE_1`.
         """
-        from dstcc.errors import ScenarioError
-        from dstcc.scenario import Scenario, load_scenario, load_source, parse_scenario
-
         read = [
             given if isinstance(given, Scenario) else load_scenario(given) for given in _each(scenarios)
         ] or [parse_scenario(TABLE_1, source="table 1")]
@@ -79,27 +84,8 @@ class Episodes:
     @property
     def content_hash(self) -> str:
         """SHA-256 over the scenarios' own, for a policy's file."""
-        import hashlib
-
-        from dstcc.scenario import content_hash
-
         hashes = [content_hash(scenario) for scenario in self.scenarios]
         return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-
-    @property
-    def named(self) -> tuple[TrainedOn, ...]:
-        """Names and hashes of the scenarios, for a policy's file."""
-        from dstcc.learn.policies.policy import TrainedOn
-        from dstcc.scenario import content_hash
-
-        return tuple(TrainedOn(one.scenario.name, content_hash(one)) for one in self.scenarios)
-
-    @cached_property
-    def scope(self) -> Scope:
-        """What the scenarios are, in ranges, for a policy's file."""
-        from dstcc.learn.policies.scope import scope_of
-
-        return scope_of(self.scenarios, self.sources)
 
     def pick(self, seed: int) -> int:
         """Which of the scenarios a seed draws: each seed the next one, and then from the first again."""
@@ -107,8 +93,6 @@ class Episodes:
 
     def config(self, seed: int, action: ActionSpace) -> EngineConfig:
         """The trial of a seed, 0 ≤ seed < 2^62, for an agent with that action space to steer."""
-        from dstcc.scenario import draw_trial, engine_config
-
         index = self.pick(seed)
         scenario = self.scenarios[index]
         return steered(
@@ -118,9 +102,6 @@ class Episodes:
 
 def _each(scenarios: Sequence[Scenario | Path | str]) -> Iterator[Scenario | Path]:
     """Scenarios and files; of a folder its ``*.toml`` by name. Raises ScenarioError for a folder without any."""
-    from dstcc.errors import ScenarioError
-    from dstcc.scenario import Scenario
-
     for given in scenarios:
         if isinstance(given, Scenario) or not Path(given).is_dir():
             yield given if isinstance(given, Scenario) else Path(given)

@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dstcc.scenario import draw_links
+from dstcc.scenario.draws import rtt_s
+from dstcc.scenario.losses import packets_of
+
 if TYPE_CHECKING:
     from dstcc.engine import Link
     from dstcc.engine.config import Loss
@@ -50,8 +54,6 @@ Scope = Mapping[str, tuple[float, float]]
 
 def scope_of(scenarios: Sequence[Scenario], sources: Sequence[Source], *, seeds: int = DRAWN) -> Scope:
     """The ranges of several scenarios, over their first seeds."""
-    from dstcc.scenario import draw_links
-
     ranges: dict[str, list[float]] = {name: [] for name in QUANTITIES}
     for scenario, source in zip(scenarios, sources, strict=True):
         ranges["links"].append(float(len(scenario.link)))
@@ -102,8 +104,6 @@ def parse(entries: Any) -> Scope:
 
 
 def _note(ranges: dict[str, list[float]], links: Iterable[Link]) -> None:
-    from dstcc.scenario.draws import rtt_s
-
     for link in links:
         trip_s = rtt_s(link)
         bdp = link.rate_bps * trip_s / 8
@@ -117,8 +117,6 @@ def _note(ranges: dict[str, list[float]], links: Iterable[Link]) -> None:
 
 def _share(loss: Loss) -> float | None:
     """Of full packets, in the long run; None where a code's frames decide."""
-    from dstcc.scenario.losses import packets_of
-
     lost = packets_of(loss, FULL_PACKET)
     if not isinstance(lost, tuple):
         return lost

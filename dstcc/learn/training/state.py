@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.learner import Slot, Weights
 from dstcc.learn.algorithms.recipes import RETURN
 from dstcc.learn.env.deep_space import make_specs, to_episodes
-from dstcc.learn.policies.policy import Policy
+from dstcc.learn.policies.policy import Policy, TrainedOn
+from dstcc.learn.policies.scope import Scope, scope_of
 from dstcc.learn.spaces.actions import MAX_LAYERS, MAX_SUBFLOWS
+from dstcc.scenario import content_hash
 from dstcc.version import __version__
 
 from .checkpoint import save_checkpoint
@@ -63,6 +66,16 @@ class Training:
         self.best: tuple[float, Weights] | None = None
         self.busy_s = 0.0
         self._loss = 0.0
+
+    @property
+    def trained_on(self) -> tuple[TrainedOn, ...]:
+        """Names and hashes of the scenarios."""
+        return tuple(TrainedOn(one.scenario.name, content_hash(one)) for one in self.episodes.scenarios)
+
+    @cached_property
+    def trained_within(self) -> Scope:
+        """What the scenarios are, in ranges."""
+        return scope_of(self.episodes.scenarios, self.episodes.sources)
 
     def step(self) -> None:
         """One slot of every episode, and the updates that it brings."""
@@ -129,8 +142,8 @@ class Training:
             tensors=chosen.tensors,
             seed=self.seed,
             scenario_sha256=self.episodes.content_hash,
-            trained_on=self.episodes.named,
-            trained_within=self.episodes.scope,
+            trained_on=self.trained_on,
+            trained_within=self.trained_within,
         )
 
     def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ SLOTS = 3
 
 def learner(groups: int = 2) -> Rollouts:
     recipe = replace(RECIPES["dstcc"], learner=SETTINGS, episodes=groups * SIZE, learn_every=SIZE)
-    return Rollouts(recipe, SETTINGS, OBSERVATION, ACTION, seed=1, device="cpu")
+    return Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")
 
 
 def seen(count: int, k: int) -> Any:
@@ -116,4 +116,4 @@ def test_groups_meet_the_same_seeds(short: Any) -> None:
 def test_episodes_must_be_whole_groups() -> None:
     recipe = replace(RECIPES["dstcc"], learner=SETTINGS, episodes=SIZE + 1)
     with pytest.raises(ValueError, match="no groups of"):
-        Rollouts(recipe, SETTINGS, OBSERVATION, ACTION, seed=1, device="cpu")
+        Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")

@@ -11,10 +11,10 @@ import pytest
 from dstcc.errors import PolicyError
 from dstcc.learn.env.episodes import Episodes
 from dstcc.learn.policies import scope
-from dstcc.learn.policies.policy import load_policy, save_policy
+from dstcc.learn.policies.policy import TrainedOn, load_policy, save_policy
 from dstcc.learn.policies.scope import outside, scope_of
 from dstcc.run import write_run
-from dstcc.scenario import Scenario, load_source, parse_scenario
+from dstcc.scenario import Scenario, content_hash, load_source, parse_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TRAININGS = {
@@ -104,9 +104,11 @@ def test_nothing_is_said_where_a_file_says_nothing() -> None:
 def test_shipped_policies_know_their_training(name: str) -> None:
     # By name, hash and ranges: a change of the scenario's model that changed every hash would leave them unknown.
     policy, training = load_policy(name), Episodes([EXAMPLES / TRAININGS[name]])
-    assert policy.trained_on == training.named
+    assert policy.trained_on == tuple(
+        TrainedOn(one.scenario.name, content_hash(one)) for one in training.scenarios
+    )
     assert policy.scenario_sha256 == training.content_hash
-    assert policy.trained_within == training.scope
+    assert policy.trained_within == scope_of(training.scenarios, training.sources)
     for trained, source in zip(training.scenarios, training.sources, strict=True):
         assert outside(policy.trained_within, trained, source) == ()
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class DdpgSettings(Settings):
     """What a DDPG learner is made of."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.ddpg:Ddpg"
 
     state: int = 64
     """Width of the LSTM's state."""
@@ -30,14 +27,6 @@ class DdpgSettings(Settings):
     noise: tuple[float, float] = (0.5, 0.05)
     """Standard deviation of what is added to actions, at first and at last; straight between over
     ``epsilon_steps``."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.ddpg import Ddpg
-
-        return Ddpg(recipe, observation, action, seed=seed, device=device)
 
 
 # Xu et al., IEEE JSAC 2019.

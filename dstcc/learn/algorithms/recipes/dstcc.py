@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class RolloutSettings(Settings):
     """What a learner from rollouts is made of; gains are in the units of an episode's rewards."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.rollouts:Rollouts"
 
     RENAMED: ClassVar[dict[str, str]] = {"usual": "default_choices"}
 
@@ -36,14 +33,6 @@ class RolloutSettings(Settings):
     """The default choice of each branch, the first one's for all subflows; with ``margin``."""
     margin: float = 0.0
     """By how much another choice must be worth more before it is taken."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.rollouts import Rollouts
-
-        return Rollouts(recipe, self, observation, action, seed=seed, device=device)
 
 
 # Ours. What the paths carry is measured (dstcc.learn.paths.measure), so that a window action says how much of it to

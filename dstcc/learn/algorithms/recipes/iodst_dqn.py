@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
 from dstcc.learn.spaces.actions import PAPER_WINDOWS
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class DqnSettings(Settings):
     """What a DQN learner is made of."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.off_policy:OffPolicy"
 
     RETIRED: ClassVar[dict[str, Any]] = {
         "dueling": False,
@@ -39,14 +36,6 @@ class DqnSettings(Settings):
     """Updates between two renewals of the target network."""
     double: bool = False
     max_grad_norm: float | None = None
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.off_policy import OffPolicy
-
-        return OffPolicy(recipe, observation, action, seed=seed, device=device)
 
 
 # Algorithm 1 of Ha et al., ICT Express 2023, with the settings of its section 5.1. Beside the decisions for what

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, register
 from dstcc.learn.spaces.actions import PAPER_WINDOWS
 
 from .iodst_dqn import DqnSettings
 
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
 
 @dataclass(frozen=True)
 class DelayedDqnSettings(DqnSettings):
     """What a DQN is made of where what it does shows late."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.delayed_dqn:DelayedOffPolicy"
 
     RETIRED: ClassVar[dict[str, Any]] = {}
 
@@ -32,14 +29,6 @@ class DelayedDqnSettings(DqnSettings):
     """Each branch draws its random choices by itself, in the place of whole random actions."""
     explore_for: int = 1
     """Decisions that a random choice lasts, on average."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`~dstcc.learn.algorithms.recipe.Settings.make`."""
-        from dstcc.learn.algorithms.delayed_dqn import DelayedOffPolicy
-
-        return DelayedOffPolicy(recipe, observation, action, seed=seed, device=device)
 
 
 # The states, actions and windows of `iodst-dqn`, and what a round trip of many slots asks for. `full` holds the paper's

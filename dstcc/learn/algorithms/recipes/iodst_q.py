@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
 from dstcc.learn.spaces.actions import PAPER_WINDOWS
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class QTableSettings(Settings):
     """What a tabular learner is made of."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.qtable:QTable"
 
     edges: dict[str, tuple[float, ...]]
     """Where each value of a subflow is cut into ranges, rising."""
@@ -24,14 +21,6 @@ class QTableSettings(Settings):
     rates: tuple[float, float] = (0.5, 0.03)
     """Learning rate: 1 ÷ visits of the entry, between these. With a much lower least one, the first TD targets
     would weigh for ever, and those are of values that had not grown yet."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.qtable import QTable
-
-        return QTable(recipe, observation, action, seed=seed)
 
 
 # The same problem in a table of 144 states; the ranges are ours (observe.py scales the values: windows of 255 and

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from dstcc.learn.algorithms.recipe import RETURN, Recipe, Settings, register
 from dstcc.learn.spaces.actions import MAX_LAYERS
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class SchedulerSettings(Settings):
     """What Lee and Yoo's scheduler learns with."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.mpquic:MpquicRl"
 
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 3e-4
@@ -31,14 +28,6 @@ class SchedulerSettings(Settings):
     epsilon_least: float = 0.05
     rich_s: float = 1.0
     """What the client must have in store for an action at random."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.mpquic import MpquicRl
-
-        return MpquicRl(recipe, observation, action, seed=seed, device=device)
 
 
 # Lee and Yoo, Sensors 2022, over the windows of CUBIC.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from dstcc.learn.algorithms.recipe import RETURN, Recipe, Settings, register
-
-if TYPE_CHECKING:
-    from dstcc.learn.algorithms.learner import Learner
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 @dataclass(frozen=True)
 class PpoSettings(Settings):
     """What a PPO learner is made of."""
+
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.ppo:Ppo"
 
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 5e-4
@@ -31,14 +28,6 @@ class PpoSettings(Settings):
     max_grad_norm: float = 0.5
     log_std: float = -1.2
     """Of the action's noise at the start: a standard deviation of 0.3."""
-
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
-        """See :meth:`Settings.make`."""
-        from dstcc.learn.algorithms.ppo import Ppo
-
-        return Ppo(recipe, observation, action, seed=seed, device=device)
 
 
 # Zhang et al., Entropy 2023: rounds of 1,200 steps on two flows, 80 of them on many links (theirs: 50 on one).

@@ -1,0 +1,67 @@
+"""What is said of a scenario with coded packets before it is run, under its first seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dstcc.engine.config import Link
+from dstcc.wire import HEADER_BYTES
+
+from .build import TrialSetup, draw_trial
+from .coding import CODED, Coding, codes_ltp
+from .fields import NS_PER_S, ns
+from .model import Scenario
+from .video import Source
+
+
+def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
+    """Warnings of a scenario and its variants, under the first seed: shares of repair that the links cannot carry, and
+    chunks that their blocks come too late for."""
+    varied = [(f"{one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
+    notes: list[str] = []
+    for whose, one in [("", scenario), *varied]:
+        if one.transport.mode != CODED and not codes_ltp(one):
+            continue
+        setup, coding = draw_trial(one, source, one.run.seed), one.coding or Coding()
+        said = (_overload(coding, setup), _first_chunks(one, coding, setup))
+        notes += [f"{whose}{note}" for note in said if note is not None]
+    return tuple(notes)
+
+
+def _overload(coding: Coding, setup: TrialSetup) -> str | None:
+    if coding.shares is None:
+        return None
+    objects = setup.objects
+    packets = -(-objects.payload_bytes // setup.mss_bytes)
+    wire = (objects.payload_bytes + packets * HEADER_BYTES).astype(np.float64)
+    shares = np.array([*coding.shares, *([0.0] * (int(objects.layer.max()) + 1))])[objects.layer]
+    seconds = float(setup.chunk_ns.sum()) / NS_PER_S
+    source_bps = 8 * float(wire.sum()) / seconds
+    repair_bps = 8 * float((packets * shares).sum()) * (setup.mss_bytes + HEADER_BYTES) / seconds
+    links_bps = sum(link.capacity_bits(0, ns(setup.length_s)) for link in setup.links) / setup.length_s
+    if source_bps + repair_bps <= links_bps:
+        return None
+    return (
+        f"coding.repair: {source_bps / 1e3:,.1f} kbit/s of source and {repair_bps / 1e3:,.1f} kbit/s of repair packets "
+        f"are {(source_bps + repair_bps) / links_bps:.1%} of the links' {links_bps / 1e3:,.1f} kbit/s: the highest "
+        "layers give way"
+    )
+
+
+def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str | None:
+    if scenario.playout.mode != "deadline":
+        return None
+    light_s = min(_light_s(link) for link in setup.links)
+    delay_s = setup.playout_delay_ns / NS_PER_S
+    spare_s = delay_s - light_s
+    if coding.block_s <= spare_s:
+        return None
+    return (
+        f"coding.block_s: repair packets leave {coding.block_s:g} s after a block's first chunk begins and take "
+        f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
+        f"{coding.block_s - max(spare_s, 0):,.1f} s of each block cannot be brought back"
+    )
+
+
+def _light_s(link: Link) -> float:
+    return min(link.delay_ns) / NS_PER_S
