@@ -1,33 +1,32 @@
-"""Tunes a stock congestion control to a scenario's links, as their operator would.
+"""Tunes a stock congestion control to a scenario's links, as their operator would; ``dstcc tune``.
 
-``python -m dstcc.tune SCENARIO --congestion cubic``: coordinate descent from the scenario's settings. Along each axis
-(time scale, initial window, lanes, a window per lane or per link, constants) the value with the most
-``weighted_layers`` on average over the seeds is kept, until a round changes nothing. All controls have the same axes,
-and the seeds are used for nothing else, so that a comparison on other seeds is fair. Each tested setting is printed to
-stderr, the result to stdout as a ``[[variant]]`` for the scenario. The descent also begins from the settings of the
-scenario's variants of the same control, and the better end is taken: a tuned variant is replaced only by a better one.
+Coordinate descent from the scenario's settings. Along each axis (time scale, initial window, lanes, a window per lane
+or per link, constants) the value with the most ``weighted_layers`` on average over the seeds is kept, until a round
+changes nothing. All controls have the same axes, and the seeds are used for nothing else, so that a comparison on other
+seeds is fair. The descent also begins from the settings of the scenario's variants of the same control, and the better
+end is taken: a tuned variant is replaced only by a better one.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isqrt
-from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from dstcc.errors import DstccError, InputError
+from dstcc.algorithms import rule_for
+from dstcc.errors import InputError
+from dstcc.run import run_trials
+from dstcc.scenario import Scenario, Source, scale_of
+from dstcc.scenario.draws import longest_possible_rtt_s
+from dstcc.scenario.variant import Variant, as_variant
+from dstcc.scenario.write import value_text
 
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario, Source
-
-    Settings = dict[str, Any]
+Settings = dict[str, Any]
 
 METRIC = "weighted_layers"
 SEEDS = range(901, 906)
@@ -95,9 +94,6 @@ class Search:
 
 def axes_of(scenario: Scenario, congestion: str) -> dict[str, tuple[Any, ...]]:
     """The settings to tune, each with the values to try besides the scenario's."""
-    from dstcc.scenario import scale_of
-    from dstcc.scenario.draws import longest_possible_rtt_s
-
     fields, scale = type(scenario.transport).model_fields, round(scale_of(scenario))
     axes: dict[str, tuple[Any, ...]] = {"scale": tuple(s for s in (1, isqrt(scale)) if s < scale)}
     axes["initial_cwnd"] = tuple(w for w in WINDOWS if w != scenario.transport.initial_cwnd)
@@ -154,9 +150,6 @@ def scored(
     scenario: Scenario, source: Source, congestion: str, seeds: range
 ) -> Callable[[Settings], float | None]:
     """The mean of :data:`METRIC` over ``seeds`` for settings; None where they are refused or a trial fails."""
-    from dstcc.run import run_trials
-    from dstcc.scenario.variant import Variant, as_variant
-
     run = scenario.run.model_copy(update={"seed": seeds.start, "seeds": len(seeds)})
     base = scenario.model_copy(update={"run": run})
 
@@ -174,57 +167,56 @@ def scored(
     return score
 
 
-def lines(congestion: str, settings: Settings, mean: float, untuned: float, seeds: range) -> Iterator[str]:
-    """The result as TOML of a scenario, with a comment on how it was obtained."""
-    from dstcc.scenario.write import value_text
+@dataclass(frozen=True)
+class Tuned:
+    """What was found for a control."""
 
-    yield f"# python -m dstcc.tune, seeds {seeds[0]} to {seeds[-1]}: {METRIC} {mean:.3f}, {untuned:.3f} as it comes."
-    yield "[[variant]]"
-    yield f'label = "tuned {congestion}"'
-    yield f'congestion = "{congestion}"'
-    yield f"set = {value_text(nested(settings))}"
-    yield f"chosen_on = [{seeds[0]}, {seeds[-1]}]"
+    congestion: str
+    settings: Settings
+    """Those that differ from the scenario's."""
+    mean: float
+    """Of :data:`METRIC` over the seeds, under the settings."""
+    untuned: float
+    """The same as the scenario has it."""
+    seeds: range
 
+    def lines(self) -> Iterator[str]:
+        """TOML of a scenario, with a comment on how it was obtained."""
+        first, last = self.seeds[0], self.seeds[-1]
+        yield f"# dstcc tune, seeds {first} to {last}: {METRIC} {self.mean:.3f}, {self.untuned:.3f} as it comes."
+        yield "[[variant]]"
+        yield f'label = "tuned {self.congestion}"'
+        yield f'congestion = "{self.congestion}"'
+        yield f"set = {value_text(nested(self.settings))}"
+        yield f"chosen_on = [{first}, {last}]"
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Choose settings for each control and print them as variants."""
-    from dstcc.scenario import load_scenario, load_source, parse_override
-
-    parser = argparse.ArgumentParser(prog="python -m dstcc.tune", description=__doc__)
-    parser.add_argument("scenario", type=Path)
-    parser.add_argument("--congestion", action="append", required=True, metavar="NAME", help="repeatable")
-    parser.add_argument("--seeds", type=_seeds, default=SEEDS, metavar="FIRST-LAST", help="(default 901-905)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the scenario"
-    )
-    arguments = parser.parse_args(argv)
-    try:
-        scenario = load_scenario(arguments.scenario, [parse_override(text) for text in arguments.set])
-        source = load_source(scenario)
-        for congestion in arguments.congestion:
-            print(
-                f"{congestion}: mean {METRIC} of seeds {arguments.seeds[0]} to {arguments.seeds[-1]}",
-                file=sys.stderr,
-            )
-            score = scored(scenario, source, congestion, arguments.seeds)
-            axes = axes_of(scenario, congestion)
-            starts = starts_of(scenario, congestion, axes)
-            search = Search(axes, score, starts, lambda line: print(line, file=sys.stderr))
-            settings, mean = search.best()
-            untuned = search.known[""] or 0.0
-            print(*lines(congestion, settings, mean, untuned, arguments.seeds), sep="\n", end="\n\n")
-    except DstccError as error:
-        print(f"dstcc.tune: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    def document(self) -> dict[str, Any]:
+        """As ``dstcc tune --json`` prints it."""
+        return {
+            "congestion": self.congestion,
+            "set": nested(self.settings),
+            METRIC: self.mean,
+            "untuned": self.untuned,
+            "chosen_on": [self.seeds[0], self.seeds[-1]],
+        }
 
 
-def _seeds(text: str) -> range:
-    first, dash, last = text.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) < int(first):
-        raise argparse.ArgumentTypeError(f"'{text}': must be FIRST-LAST, like 901-905")
-    return range(int(first), int(last or first) + 1)
+def tune(
+    scenario: Scenario,
+    source: Source,
+    congestion: str,
+    seeds: range = SEEDS,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> Tuned:
+    """Choose settings; raises InputError for a control that there is not, or that cannot run in the scenario.
 
-
-if __name__ == "__main__":
-    sys.exit(main())
+    ``say`` is told of every setting that was tried.
+    """
+    if wrong := rule_for(congestion, "congestion"):
+        raise InputError(f"--congestion {congestion}: {wrong}")
+    axes = axes_of(scenario, congestion)
+    starts = starts_of(scenario, congestion, axes)
+    search = Search(axes, scored(scenario, source, congestion, seeds), starts, say)
+    settings, mean = search.best()
+    return Tuned(congestion, settings, mean, search.known[""] or 0.0, seeds)

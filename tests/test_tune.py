@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from dstcc.scenario import load_scenario
-from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, settings_text, starts_of
+from dstcc.errors import InputError
+from dstcc.scenario import load_scenario, load_source
+from dstcc.tune import LEAST_GAIN, Search, axes_of, nested, settings_text, starts_of, tune
 from tests.quick import QUICK
 
 AXES: dict[str, tuple[Any, ...]] = {"scale": (1, 6), "initial_cwnd": (40, 160)}
@@ -115,23 +116,21 @@ def test_the_axes_leave_out_what_the_scenario_has(scenario: Path) -> None:
     assert "constants.hystart" not in axes
 
 
-def test_the_choice_is_printed_as_a_variant_that_plays_more(
-    scenario: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(scenario), "--congestion", "newreno", "--seeds", "901-901"]) == 0
-    out, err = capsys.readouterr()
-    assert "as it comes" in err
-    assert "seeds 901 to 901" in out
-    scenario.write_text(scenario.read_text() + out)
+def test_the_choice_is_a_variant_that_plays_more(scenario: Path) -> None:
+    loaded = load_scenario(scenario)
+    tuned = tune(loaded, load_source(loaded), "newreno", range(901, 902))
+    assert tuned.mean > tuned.untuned + LEAST_GAIN
+    scenario.write_text(scenario.read_text() + "\n".join(tuned.lines()))
     (variant,) = load_scenario(scenario).variant
     assert (variant.label, variant.congestion) == ("tuned newreno", "newreno")
-    assert variant.chosen_on == (901, 901)
+    assert (variant.set, variant.chosen_on) == (nested(tuned.settings), (901, 901))
     # 16 kbit/s over a round trip of 200 s are 400 kB or 270 segments: ten are too few, and 640 are enough at once
     assert variant.set["initial_cwnd"] >= 160
 
 
-def test_bad_input_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none.toml"), "--congestion", "cubic"]) == 2
-    assert "no such scenario file" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["x.toml", "--congestion", "cubic", "--seeds", "9-1"])
+def test_a_control_that_there_is_not_is_refused_before_a_trial(scenario: Path) -> None:
+    loaded = load_scenario(scenario)
+    with pytest.raises(
+        InputError, match=r"--congestion cubik: no such congestion control .* did you mean 'cubic'"
+    ):
+        tune(loaded, load_source(loaded), "cubik")

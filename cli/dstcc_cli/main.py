@@ -33,6 +33,7 @@ COMMANDS = {
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
     "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
+    "tune": "Tune stock congestion controls to a scenario.",
     "train": "Train a controller on a scenario and write its policy.",
     "ladder": "Say what knowing and learning are worth in scenarios.",
     "query": "Ask the tables of a sweep in SQL.",

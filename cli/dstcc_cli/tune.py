@@ -1,0 +1,85 @@
+"""``dstcc tune``: settings of stock congestion controls that an operator of a scenario's links would choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import complete
+from .limits import ALLOW, LIMIT
+from .output import console, emit_json, notice
+
+EXAMPLES = """\b
+Examples:
+  dstcc tune mars.toml --congestion cubic >> mars.toml
+  dstcc tune mars.toml --congestion cubic --congestion westwood --json
+  dstcc tune mars.toml --congestion bbr --set transport.mode=lanes \\
+      --seeds 901-920
+"""
+
+
+class Seeds(click.ParamType[range]):
+    """``FIRST-LAST``, or one seed."""
+
+    name = "seeds"
+
+    def convert(self, value: str | range, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        """The range; fails in words."""
+        if isinstance(value, range):
+            return value
+        first, dash, last = value.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) < int(first):
+            self.fail(f"'{value}': must be FIRST-LAST, like 901-905", param, ctx)
+        return range(int(first), int(last or first) + 1)
+
+
+@click.command(short_help="Tune stock congestion controls to a scenario.", epilog=EXAMPLES)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "--congestion",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    shell_complete=complete.congestion,
+    help="Congestion control to tune; repeatable.",
+)
+@click.option(
+    "--seeds",
+    type=Seeds(),
+    default="901-905",
+    show_default=True,
+    metavar="FIRST-LAST",
+    help="Seeds to choose on. Compare on others.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
+)
+@LIMIT
+@ALLOW
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *, scenario: Path, congestion: tuple[str, ...], seeds: range, settings: tuple[str, ...], as_json: bool
+) -> None:
+    """Choose the settings of stock congestion controls that play most on SCENARIO, and print each as a [[variant]].
+
+    Time scale, initial window, lanes, window per lane or link, longest timeout, and CUBIC's HyStart are tried one
+    after another, from the scenario's values and from those of its variants; what raises the mean of weighted_layers
+    over the seeds is kept. Append the output to SCENARIO: `dstcc emulate` then runs the tuned control beside the
+    others, and a report says on which seeds it was chosen. Each setting that was tried goes to stderr.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
+    """
+    from dstcc.scenario import load_scenario, load_source, parse_override
+    from dstcc.tune import METRIC, Tuned, tune
+
+    loaded = load_scenario(scenario, [parse_override(text) for text in settings])
+    source = load_source(loaded)
+    found: list[Tuned] = []
+    for name in congestion:
+        notice(f"{name}: mean {METRIC} of seeds {seeds[0]} to {seeds[-1]}")
+        found.append(tune(loaded, source, name, seeds, say=notice))
+        if not as_json:
+            console().print("\n".join([*found[-1].lines(), ""]), soft_wrap=True)
+    if as_json:
+        emit_json({"scenario": str(scenario), "tuned": [one.document() for one in found]})
