@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.atomic import atomic_write
-from dstcc.errors import InputError, RunError
-from dstcc.reading import read_json
+from dstcc.errors import InputError
 
 from .axes import Axis, shown
 from .study import MOST_TRIALS, Point, Study
@@ -38,32 +35,6 @@ class Unit:
     def words(self) -> list[Any]:
         """As JSON."""
         return [self.cell, self.id, self.key]
-
-
-UNITS = "units.json"
-"""What each task of a job array carries, in the job's folder."""
-MOST_UNITS = 1 << 32
-"""Bytes of it."""
-
-
-def write_units(folder: Path, shares: Sequence[Sequence[Unit]], limit_s: float) -> None:
-    """Write what each task of a job carries; ``limit_s`` is the most that one unit may take."""
-    folder.mkdir(parents=True)
-    document = {"limit_s": limit_s, "shares": [[unit.words for unit in share] for share in shares]}
-    atomic_write(folder / UNITS, json.dumps(document))
-
-
-def read_units(folder: Path, task: int) -> tuple[list[Unit], float]:
-    """A task's units and their limit; raises :class:`RunError` for a job that is not there or damaged."""
-    path = folder / UNITS
-    try:
-        document = read_json(path, RunError, MOST_UNITS)
-        units = [Unit(int(cell), str(name), str(key)) for cell, name, key in document["shares"][task]]
-        return units, float(document["limit_s"])
-    except FileNotFoundError:
-        raise RunError(f"{path}: no such job") from None
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: damaged ({error})") from None
 
 
 @dataclass
