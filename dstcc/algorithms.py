@@ -368,6 +368,8 @@ def rule_for(name: str, kind: str) -> str | None:
     return f"no such {what} in this version ({', '.join(names)}){hint}"
 
 
+CODE_RATES = "ltp-rates"
+"""What `dstcc train` calls the learner of code rates of `ltp`; it has no row, since `ltp` runs by its tables."""
 CONTROLLERS = {
     row.name: row
     for row in (

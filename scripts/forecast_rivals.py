@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 import numpy as np
 
+from dstcc.learn.ltp_rates import train
 from dstcc.ltp_rates.table import save
-from dstcc.ltp_rates.train import train
 from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override

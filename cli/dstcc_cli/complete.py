@@ -42,9 +42,9 @@ def policy(_context: click.Context, _option: click.Parameter, word: str) -> list
 
 def learner(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:
     """What can be trained."""
-    from dstcc.algorithms import CONTROLLERS
+    from dstcc.algorithms import CODE_RATES, CONTROLLERS
 
-    return _names(CONTROLLERS, word, files=False)
+    return _names((*CONTROLLERS, CODE_RATES), word, files=False)
 
 
 def profile(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

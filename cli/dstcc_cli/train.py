@@ -1,4 +1,4 @@
-"""``dstcc train``: train a controller on a scenario and write its policy."""
+"""``dstcc train``: train a controller, or code rates of ltp, on a scenario."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from dstcc.algorithms import CODE_RATES as RATES
 from dstcc.algorithms import CONTROLLERS
 
 from . import complete
@@ -28,6 +29,8 @@ Examples:
   dstcc train mars.toml -o runs/mars --resume --steps 1000000
   dstcc train examples/iodst/table-1.toml -o runs/t1 --algorithm iodst-dqn \\
       --seed 7
+  dstcc train examples/ltp/earth-mars.toml -o rates.json \\
+      --algorithm ltp-rates
 """
 
 
@@ -38,16 +41,19 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder of the run: policy, curves.",
+    help="Folder of the run: policy, curves. Of ltp-rates: the file.",
 )
 @click.option(
     "--algorithm",
     metavar="NAME",
     shell_complete=complete.learner,
-    help=f"One of {', '.join(CONTROLLERS)}.  [default: dstcc, or the run's]",
+    help=f"One of {', '.join(CONTROLLERS)}, {RATES}.  [default: dstcc, or the run's]",
 )
 @click.option(
-    "--steps", type=click.IntRange(1), metavar="N", help="Slots in all.  [default: the algorithm's]"
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Slots in all; of ltp-rates: trials.  [default: the algorithm's]",
 )
 @click.option(
     "--seed", type=click.IntRange(0), metavar="K", help="Of all that is drawn.  [default: 1, or the run's]"
@@ -71,13 +77,17 @@ def command(
 ) -> int:
     """Train a controller on SCENARIO and write its policy for `dstcc emulate --controller`.
 
-    Ctrl-C saves; --resume then goes on, bit for bit on a CPU.
+    Ctrl-C saves; --resume then goes on, bit for bit on a CPU. `ltp-rates` learns the repair of `ltp` with erasure
+    coding, a table that `coding.repair` of a scenario names; it is done in minutes and not resumed.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
+    if algorithm == RATES:
+        _train_rates(scenario, output, steps, seed, resume=resume, device=device, as_json=as_json)
+        return 0
     _need_torch()
-    from dstcc.learn.training.choose import steps_of, train
     from dstcc.learn.training.loop import Interrupted
+    from dstcc.train import steps_of, train
 
     most = steps or steps_of(algorithm, output, resume=resume)
     with _asked_to_stop() as asked, progress("training", most) as bar:
@@ -112,6 +122,30 @@ def command(
     else:
         _say_trained(trained)
     return 0
+
+
+def _train_rates(
+    scenario: Path,
+    output: Path,
+    trials: int | None,
+    seed: int | None,
+    *,
+    resume: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    from dstcc.learn.ltp_rates import write
+
+    if resume or device != "cpu":
+        option = "--resume" if resume else f"--device {device}"
+        raise click.UsageError(f"{option}: {RATES} is a table, which is learned in one go on the CPU")
+    with progress("training", None):
+        made = write(scenario, output, episodes=trials, seed=seed)
+    if as_json:
+        emit_json(made.document())
+    else:
+        about = made.table.trained
+        console().print(f"{output}: {about['matrices']:,} matrices, {about['states']} states", soft_wrap=True)
 
 
 def _need_torch() -> None:

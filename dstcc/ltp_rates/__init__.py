@@ -1,4 +1,4 @@
-"""Learned code rates of `ltp`: shipped tables, and the learner that made them (``python -m dstcc.ltp_rates.train``)."""
+"""Learned code rates of `ltp`: the shipped tables; :mod:`dstcc.learn.ltp_rates` made them."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _no_table(path: Path) -> str | None:
 
 
 RATES = Kind("a table of code rates", _no_table)
-"""What ``python -m dstcc.ltp_rates.train`` writes."""
+"""What ``dstcc train --algorithm ltp-rates`` writes."""
 
 
 def save(table: Table, path: Path, *, force: bool = False) -> None:

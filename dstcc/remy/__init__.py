@@ -1,4 +1,4 @@
-"""Remy's rules: the shipped table, and the trainer that made it (``python -m dstcc.remy.train``)."""
+"""Remy's rules: the shipped table, which ``experiments/remy_rules.py`` made."""
 
 from __future__ import annotations
 

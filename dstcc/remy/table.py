@@ -79,7 +79,7 @@ def _no_table(path: Path) -> str | None:
 
 
 TABLE = Kind("a rule table", _no_table)
-"""What ``python -m dstcc.remy.train`` writes."""
+"""What ``python -m experiments.remy_rules`` writes."""
 
 
 def save(table: Table, path: Path, *, force: bool = False) -> None:

@@ -187,7 +187,7 @@ class _Trainings:
     def __init__(
         self, study: Study, scenario: Scenario, known: Mapping[str, Any], folder: Path | None
     ) -> None:
-        from dstcc.learn.training.choose import any_recipe
+        from dstcc.train import any_recipe
 
         self._scenario, self._folder, self._steps = scenario, folder, study.steps
         self._what: dict[str, tuple[str, int, str]] = {}
@@ -217,7 +217,7 @@ class _Trainings:
         from hashlib import sha256
         from traceback import format_exc
 
-        from dstcc.learn.training.choose import train
+        from dstcc.train import train
 
         if self._folder is None:
             raise InputError("a training needs a folder for its state")

@@ -18,6 +18,7 @@ from dstcc_cli.main import main
 from safetensors.numpy import save
 
 from dstcc.algorithms import POLICIES
+from dstcc.ltp_rates.table import STATES, load
 
 MISSION = """
 [scenario]
@@ -158,3 +159,24 @@ def test_a_damaged_policy_is_refused_before_anything_is_written(
     done = invoke("emulate", scenario, "-o", tmp_path / "out", "--controller", policy)
     assert done.exit_code == 2 and str(policy) in done.stderr and said in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_code_rates_are_a_table_of_one_go(tmp_path: Path) -> None:
+    coded = (
+        MISSION.replace('mode = "lanes"', 'mode = "stream"\ncongestion = "ltp"') + "[coding]\nblock_s = 2\n"
+    )
+    (tmp_path / "ltp.toml").write_text(coded)
+    words = ("train", tmp_path / "ltp.toml", "-o", tmp_path / "rates.json", "--algorithm", "ltp-rates")
+    for more, said in (
+        (("--resume",), "--resume: ltp-rates"),
+        (("--device", "cuda"), "--device cuda: ltp-rates"),
+    ):
+        refused = invoke(*words, *more)
+        assert refused.exit_code == 2 and said in refused.stderr
+    done = invoke(*words, "--steps", 2, "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert (document["algorithm"], document["episodes"], document["seed"]) == ("ltp-rates", 2, 1)
+    assert len(load(tmp_path / "rates.json").shares) == STATES
+    again = invoke(*words)
+    assert again.exit_code == 2 and "rates.json" in again.stderr

@@ -15,8 +15,8 @@ from dstcc_kernel.fidelity.measure import Seen
 from dstcc_kernel.fidelity.tables import PAGE
 
 from dstcc.outputs import obstacle
-from dstcc.remy import train
 from dstcc.remy.table import TABLE, load, shipped
+from experiments import remy_rules
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -60,22 +60,22 @@ def test_a_rule_table_takes_the_place_of_one_and_of_nothing_else(
         def train(self) -> object:
             return shipped()
 
-    monkeypatch.setattr(train, "Trainer", Quick)
+    monkeypatch.setattr(remy_rules, "Trainer", Quick)
     mine, table = tmp_path / "mine.json", tmp_path / "table.json"
     mine.write_text('{"rules": [], "trained": {}}')
     for force in ([], ["--force"]):
         with pytest.raises(SystemExit) as ended:
-            train.main(["--output", str(mine), *force])
+            remy_rules.main(["--output", str(mine), *force])
         assert ended.value.code == 2
-        assert capsys.readouterr().err.startswith(f"dstcc.remy.train: {mine}: ")
+        assert capsys.readouterr().err.startswith(f"remy_rules: {mine}: ")
     assert mine.read_text() == '{"rules": [], "trained": {}}'
-    train.main(["--output", str(table)])
+    remy_rules.main(["--output", str(table)])
     assert load(table) == shipped() and obstacle(table, TABLE) is None
     with pytest.raises(SystemExit):
-        train.main(["--output", str(table)])
-    train.main(["--output", str(table), "--force"])
+        remy_rules.main(["--output", str(table)])
+    remy_rules.main(["--output", str(table), "--force"])
     with pytest.raises(SystemExit):  # the shipped one, which is there, unless told
-        train.main([])
+        remy_rules.main([])
 
 
 def test_a_screenshot_takes_the_place_of_one_and_of_nothing_else(tmp_path: Path) -> None:

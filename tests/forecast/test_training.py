@@ -18,8 +18,8 @@ from dstcc.forecast.learner import Forecaster
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.training import VALIDATION, train
 from dstcc.learn.algorithms.streams import generator
-from dstcc.learn.training import choose
 from dstcc.learn.training.loop import Interrupted, Trained
+from dstcc.train import algorithm_of
 
 from .made import write
 
@@ -121,8 +121,8 @@ def test_the_command_trains_and_goes_on_without_the_name(tmp_path: Path) -> None
 
     assert "gru-mpc, 16,384 steps (all steps done)" in command("--algorithm", "gru-mpc").replace("\n", " ")
     assert "gru-mpc, 16,384 steps" in command("--resume").replace("\n", " ")
-    assert choose.algorithm_of(None, tmp_path / "run", resume=True) == "gru-mpc"
-    assert choose.algorithm_of(None, tmp_path / "none", resume=True) == "dstcc"
+    assert algorithm_of(None, tmp_path / "run", resume=True) == "gru-mpc"
+    assert algorithm_of(None, tmp_path / "none", resume=True) == "dstcc"
     odd = CliRunner().invoke(
         main, ["train", str(write(tmp_path)), "-o", str(tmp_path / "no"), "--algorithm", "gru-mpcc"]
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dstcc.algorithms import TABLE
 from dstcc.errors import InputError
 from dstcc.remy.table import MEMORY, Rule, load, save, shipped
-from dstcc.remy.train import RANGE, Trainer, networks, utility
+from experiments.remy_rules import RANGE, Trainer, networks, utility
 
 
 def holds(rule: Rule, memory: tuple[float, ...]) -> bool:

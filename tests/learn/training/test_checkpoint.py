@@ -12,7 +12,7 @@ import pytest
 
 from dstcc.errors import RunError
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
-from dstcc.learn.training.choose import train
+from dstcc.train import train
 
 ARRAYS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),

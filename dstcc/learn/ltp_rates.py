@@ -1,11 +1,11 @@
-"""Learn a code rate of `ltp` on a scenario: ``python -m dstcc.ltp_rates.train SCENARIO -o FILE.json``.
+"""Learns a code rate of `ltp` on a scenario: ``dstcc train SCENARIO -o FILE.json --algorithm ltp-rates``.
 
 A baseline in the place of Chen et al., "Reliable Transmission of LTP Using Reinforcement Learning-Based Adaptive FEC"
 (arXiv 2506.22470, 2025), of which only the abstract was to be had: the code rate of the next matrix is chosen by
 reinforcement learning from the history of feedback, so that fewer matrices fail and little is spent on repair.
 
-Model. A step is a matrix as it closes. State s: the levels of loss that feedback told of (``table.py``). Action a: the
-share of repair, one of :data:`ACTIONS`. Reward, once the matrix is over:
+Model. A step is a matrix as it closes. State s: the levels of loss that feedback told of
+(:mod:`dstcc.ltp_rates.table`). Action a: the share of repair, one of :data:`ACTIONS`. Reward, once the matrix is over:
 
     R = -1 if it was not decoded (0 otherwise) - c r / k         c = 0.2: a failure costs what 5 k repair segments do
     Q(s, a) = (sum R + N0 Q(s', a)) / (n + N0)                   n: the visits of (s, a), N0 = 8
@@ -21,24 +21,21 @@ as are the channels (Gilbert-Elliott), the codes (ideal) and the missions. Decis
 
 from __future__ import annotations
 
-import argparse
-import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.engine import simulate
+from dstcc.algorithms import CODE_RATES
+from dstcc.engine import Coding, simulate
 from dstcc.errors import DstccError
+from dstcc.ltp_rates.table import LEVELS, RATES, STATES, Table, save
 from dstcc.outputs import check_output
-
-from .table import LEVELS, RATES, STATES, Table, save
+from dstcc.scenario import Scenario, Source, draw_trial, engine_config, load_scenario, load_source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from dstcc.scenario import Scenario, Source
 
 ACTIONS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 COST = 0.2
@@ -83,9 +80,6 @@ def episode(
     scenario: Scenario, source: Source, seed: int, actions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """A trial under a table: of each matrix that was sent its state, its action, and whether it was lost."""
-    from dstcc.engine import Coding
-    from dstcc.scenario import draw_trial, engine_config
-
     config = engine_config(scenario, draw_trial(scenario, source, seed), "ltp", "none")
     if config.coding is None:
         raise DstccError(f"{scenario.scenario.name}: ltp is not coded in it: it needs [coding]")
@@ -122,31 +116,24 @@ def train(
     return Table(tuple(np.array(ACTIONS)[learner.best()].tolist()), record)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Train and write the table."""
-    from dstcc.scenario import load_scenario, load_source
+@dataclass(frozen=True)
+class Written:
+    """A table that was learned, and where it is."""
 
-    parser = argparse.ArgumentParser(prog="python -m dstcc.ltp_rates.train", description=main.__doc__)
-    parser.add_argument("scenario", type=Path, help="with [coding], and ltp among its algorithms")
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--episodes", type=int, default=EPISODES)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cost", type=float, default=COST, help="c of the reward")
-    parser.add_argument("--force", action="store_true", help="in the place of an earlier table")
-    given = parser.parse_args(arguments)
-    try:
-        check_output(given.output, RATES, force=given.force, inputs=[given.scenario])
-        scenario = load_scenario(given.scenario)
-        table = train(
-            scenario, load_source(scenario), episodes=given.episodes, seed=given.seed, cost=given.cost
-        )
-        save(table, given.output, force=given.force)
-    except DstccError as error:
-        print(f"train: {error}", file=sys.stderr)
-        return error.exit_code
-    print(f"{given.output}: {table.trained['matrices']:,} matrices, {table.trained['states']} states")
-    return 0
+    path: Path
+    table: Table
+
+    def document(self) -> dict[str, Any]:
+        """As ``dstcc train --json`` prints it."""
+        return {"algorithm": CODE_RATES, "table": str(self.path), **self.table.trained}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def write(scenario: Path, output: Path, *, episodes: int | None = None, seed: int | None = None) -> Written:
+    """Learn on a scenario's file and write the table; raises OutputError where there is a file already."""
+    check_output(output, RATES, force=False, inputs=[scenario])
+    loaded = load_scenario(scenario)
+    table = train(
+        loaded, load_source(loaded), episodes=episodes or EPISODES, seed=1 if seed is None else seed
+    )
+    save(table, output)
+    return Written(output, table)

@@ -1,4 +1,8 @@
-"""Which training an algorithm's name asks for: of a policy in the environment, or of a forecaster."""
+"""What ``dstcc train`` trains, by name: a policy in the environment, or a forecaster. Code rates of `ltp` are
+:mod:`dstcc.learn.ltp_rates`.
+
+Learners are imported when they are asked for: some need torch.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import CODE_RATES
 from dstcc.atomic import said_of
 from dstcc.errors import InputError
 from dstcc.forecast.recipe import NAME as FORECASTER
 from dstcc.forecast.recipe import Recipe as ForecastRecipe
 from dstcc.learn.algorithms.recipes import RECIPES, Recipe
-
-from .checkpoint import load_checkpoint
+from dstcc.learn.training.checkpoint import load_checkpoint
 
 if TYPE_CHECKING:
     from dstcc.learn.env.deep_space import Scenarios
-
-    from .loop import Trained
+    from dstcc.learn.training.loop import Trained
 
 DEFAULT = "dstcc"
 
@@ -35,7 +38,7 @@ def any_recipe(name: str) -> Recipe | ForecastRecipe:
         return ForecastRecipe()
     if name in RECIPES:
         return RECIPES[name]
-    names = (*RECIPES, FORECASTER)
+    names = (*RECIPES, FORECASTER, CODE_RATES)
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     raise InputError(f"--algorithm {name}: no such algorithm to train ({', '.join(names)}){hint}")
@@ -58,6 +61,6 @@ def train(
             from dstcc.forecast import training
 
             return training.train(scenario, run, **rest)
-        from . import loop
+        from dstcc.learn.training import loop
 
         return loop.train(scenario, run, algorithm=algorithm, threads=threads, **rest)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dstcc.engine import _testing
-from dstcc.errors import InputError, ScenarioError
+from dstcc.errors import DstccError, InputError, ScenarioError
+from dstcc.learn.ltp_rates import ACTIONS, Learner, train, write
 from dstcc.ltp_rates import Table, load, shipped, shipped_names
 from dstcc.ltp_rates.table import STATES, save
-from dstcc.ltp_rates.train import ACTIONS, Learner, main, train
 from dstcc.scenario import content_hash, load_scenario, load_source
 from dstcc.scenario.files import files_of
 
@@ -114,12 +114,9 @@ class TestTraining:
         assert one.trained["matrices"] > 200
         assert one.shares[0] >= 0.15
 
-    def test_the_command_writes_a_table_that_a_scenario_can_name(
-        self, scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_the_file_is_a_table_that_a_scenario_can_name(self, scenario_file: Path, tmp_path: Path) -> None:
         made = tmp_path / "mine.json"
-        assert main([str(scenario_file), "-o", str(made), "--episodes", "2"]) == 0
-        assert "matrices" in capsys.readouterr().out
+        assert write(scenario_file, made, episodes=2).table == load(made)
         text = SCENARIO.replace("[coding]", '[coding]\nrepair = "mine.json"')
         (tmp_path / "with.toml").write_text(text)
         scenario = load_scenario(tmp_path / "with.toml")
@@ -128,13 +125,11 @@ class TestTraining:
         save(flat(0.3), made, force=True)
         assert content_hash(load_scenario(tmp_path / "with.toml")) != before
 
-    def test_a_scenario_without_coding_is_refused(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_scenario_without_coding_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "plain.toml"
         path.write_text(SCENARIO.replace("[coding]\nblock_s = 2\n", ""))
-        assert main([str(path), "-o", str(tmp_path / "out.json")]) != 0
-        assert "it needs [coding]" in capsys.readouterr().err
+        with pytest.raises(DstccError, match=r"it needs \[coding\]"):
+            write(path, tmp_path / "out.json")
 
 
 def test_a_file_that_is_none_is_refused_with_its_key(scenario_file: Path, tmp_path: Path) -> None:

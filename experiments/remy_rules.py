@@ -1,4 +1,4 @@
-"""Make a rule table: ``python -m dstcc.remy.train [--seed N] [--evaluations N] [--output FILE] [--force]``.
+"""Make a rule table: ``python -m experiments.remy_rules [--seed N] [--evaluations N] [--output FILE] [--force]``.
 
 Winstein and Balakrishnan's search, with one change that saves evaluations: a rule is split in two along the axis of the
 memory that gains most, instead of in halves along all axes. The search starts with one rule and repeats two steps: it
@@ -23,8 +23,7 @@ import numpy as np
 from dstcc.engine import NEVER_NS, EngineConfig, Flow, Link, Loss, Objects, Transport, simulate
 from dstcc.errors import InputError
 from dstcc.outputs import check_output
-
-from .table import TABLE, Rule, Table, numbers, save
+from dstcc.remy.table import TABLE, Rule, Table, numbers, save
 
 RANGE = {
     "bdp_packets": (10.0, 500.0),
@@ -44,6 +43,7 @@ STEPS = {
     "increment": (-8.0, -1.0, 1.0, 8.0),
     "spacing": (-0.5, 0.5),
 }
+SHIPPED = Path(__file__).parents[1] / "dstcc/remy/trained.json"
 BOUNDS = {"multiple": (0.1, 2.0), "increment": (-16.0, 64.0), "spacing": (0.0, 1.0)}
 
 
@@ -204,19 +204,17 @@ def _bolder(rule: Rule) -> Rule:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m dstcc.remy.train", description="Train a rule table for remy."
+        prog="python -m experiments.remy_rules", description="Train a rule table for remy."
     )
     parser.add_argument("--seed", type=int, default=1, help="of the networks and their losses")
     parser.add_argument("--evaluations", type=int, default=4000, help="of the objective at most")
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "trained.json", help="JSON file"
-    )
+    parser.add_argument("--output", type=Path, default=SHIPPED, help="JSON file")
     parser.add_argument("--force", action="store_true", help="in the place of a rule table that is there")
     options = parser.parse_args(arguments)
     try:
         check_output(options.output, TABLE, force=options.force)
     except InputError as error:
-        print(f"dstcc.remy.train: {error}", file=sys.stderr)
+        print(f"remy_rules: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     table = Trainer(options.seed, options.evaluations, lambda line: print(line, flush=True)).train()
     save(table, options.output, force=options.force)
