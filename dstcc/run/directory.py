@@ -53,7 +53,7 @@ from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.notes import notes_on_coding
 
 from .backends import Backend
-from .distortions import distortions, longest_rtt_s
+from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
@@ -529,6 +529,7 @@ def _meta(
                 scenario.transport.congestion,
                 longest_rtt_s(scenario.transport.mode, drawn),
                 engine_constants(scenario.transport.constants, scale_of(scenario)),
+                full_rtts_s(scenario.transport.mode, drawn),
             )
         ),
         **_facts(backend, scenario),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import ceil
 
 from dstcc.algorithms import TRANSFERS
 from dstcc.engine import Link
@@ -13,6 +14,8 @@ INITIAL_WINDOW = 10
 """Segments, by default."""
 LINUX = TcpConstants()
 """Unscaled."""
+LARGEST_SRTT_S = 2**32 / 8 / 1e6
+"""Linux's smoothed RTT is a u32 of eighths of microseconds."""
 
 
 def longest_rtt_s(mode: str, links: Iterable[Link]) -> float:
@@ -20,18 +23,39 @@ def longest_rtt_s(mode: str, links: Iterable[Link]) -> float:
     return 0.0 if mode == "coded" else max(map(rtt_s, links))
 
 
+def full_rtts_s(mode: str, links: Iterable[Link]) -> dict[str, float]:
+    """Round trips of links whose queues are full, by name: the most that TCP can measure. None where it is not used."""
+    return {} if mode == "coded" else {link.name: rtt_s(link) + _queue_s(link) for link in links}
+
+
+def _queue_s(link: Link) -> float:
+    """How long a full queue takes at the least rate of the line, and a relay's after it."""
+    ways = [(link.queue_bytes, link.rate_bps * min(link.rate_share, default=1.0))]
+    if link.relay is not None:
+        ways.append((link.relay.queue_bytes, link.relay.rate_bps))
+    return sum(8 * held / rate_bps for held, rate_bps in ways)
+
+
 def distortions(
-    scale: float, congestion: tuple[str, ...], longest_s: float, tcp: TcpConstants = LINUX
+    scale: float,
+    congestion: tuple[str, ...],
+    longest_s: float,
+    tcp: TcpConstants = LINUX,
+    full_s: Mapping[str, float] | None = None,
 ) -> tuple[str, ...]:
     """What of a transport's constants in seconds does not fit the mission, in mission time.
 
-    That is a longest retransmission timeout below :func:`longest_rtt_s`, at whatever time scale S; and what S changes:
-    constants in seconds grow S-fold, per-second growth shrinks. Transfers without TCP have no such constants. ``tcp``
-    are the trial's, which a scenario may have set.
+    That is a longest retransmission timeout below :func:`longest_rtt_s`, at whatever time scale S; round trips that
+    Linux cannot count, of :func:`full_rtts_s`; and what S changes: constants in seconds grow S-fold, per-second growth
+    shrinks. Transfers without TCP have no such constants. ``tcp`` are the trial's, which a scenario may have set.
     """
     if all(name in TRANSFERS for name in congestion):
         return ()
-    notes = (*_short_timeouts(scale, longest_s, tcp), *_silent_bbr(scale, longest_s, congestion))
+    notes = (
+        *_short_timeouts(scale, longest_s, tcp),
+        *uncounted(scale, full_s or {}),
+        *_silent_bbr(scale, longest_s, congestion),
+    )
     return (*notes, *_scaled(scale, congestion, tcp))
 
 
@@ -43,6 +67,19 @@ def _short_timeouts(scale: float, longest_s: float, tcp: TcpConstants) -> tuple[
         f"longest retransmission timeout {timeout_s:g} s, below the round trip of {longest_s:g} s: TCP times out "
         "before an ACK can come, repeats what is not lost and reduces its window; not so from "
         f"scale = {longest_s / tcp.rto_max_s:.3g} on",
+    )
+
+
+def uncounted(scale: float, full_s: Mapping[str, float]) -> tuple[str, ...]:
+    """A sentence for each link whose round trip is longer than Linux can count once its queue is full (srtt_us,
+    tcp_rtt_estimator)."""
+    most_s = LARGEST_SRTT_S * scale
+    return tuple(
+        f"link {name}: a round trip of up to {longest_s:.4g} s with its queue full, and Linux counts to {most_s:.4g} "
+        "s: its smoothed RTT (srtt_us) begins again at 0 there, and timeouts follow it; the simulator's does not. "
+        f"Not so from scale = {ceil(longest_s / LARGEST_SRTT_S * 100) / 100:g} on"
+        for name, longest_s in full_s.items()
+        if longest_s > most_s
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
 from dstcc.scenario import engine_config
 
-from .distortions import distortions, longest_rtt_s
+from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .shared import TrialSetups
 from .trials import TrialKey, scenarios_of, steering
 
@@ -106,7 +106,11 @@ def _footing(
         copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
         scale=setup.scale,
         distorts=distortions(
-            setup.scale, (key.congestion,), longest_rtt_s(transport.mode, config.links), transport.constants
+            setup.scale,
+            (key.congestion,),
+            longest_rtt_s(transport.mode, config.links),
+            transport.constants,
+            full_rtts_s(transport.mode, config.links),
         ),
     )
 

@@ -18,7 +18,7 @@ from dstcc.wire import HEADER_BYTES
 
 from .asked import estimates
 from .backends import backend_of
-from .distortions import distortions, longest_rtt_s
+from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import Footing, footings
 from .trials import load_controllers, trial_keys
 
@@ -115,6 +115,7 @@ def plan(
             scenario.transport.congestion,
             longest_rtt_s(scenario.transport.mode, setup.links),
             engine_constants(scenario.transport.constants, scale_of(scenario)),
+            full_rtts_s(scenario.transport.mode, setup.links),
         ),
         chunks=source.chunks,
         layers=source.layers,

@@ -114,6 +114,20 @@ def test_a_round_trip_at_which_linux_has_no_rate_for_bbr_is_said(scale, rtt_s, w
     assert "sends nothing" not in "".join(distortions(scale, ("cubic",), rtt_s))
 
 
+@pytest.mark.parametrize(
+    ("scale", "queue_bytes", "warns"), [(1, 136_000, False), (1, 137_000, True), (2, 137_000, False)]
+)
+def test_a_round_trip_that_linux_cannot_count_is_said_with_its_link(scenario_file, scale, queue_bytes, warns):
+    # 2^32 / 8 us = 536.87 s: 400 s of light and 136 s of queue are below, 137 s above; at S = 2 it is 1,073.7 s
+    link = ("link.0.delay_s=200", "link.0.rate_bps=8000", f"link.0.queue_bytes={queue_bytes}")
+    plan = planned(scenario_file, f"run.scale={scale}", *link)
+    for distorts in (plan.distorts, plan.algorithms[0].distorts):
+        (said,) = [note for note in distorts if "srtt_us" in note] or [None]
+        assert (said is not None) == warns
+        assert not warns or said.startswith(f"link {plan.links[0].name}: a round trip of up to 537 s with")
+        assert not warns or said.endswith("scale = 1.01 on")  # 537 / 536.87 = 1.0002
+
+
 def test_what_a_scenario_sets_stands_in_the_scaled_constants_place() -> None:
     own = replace(TcpConstants(), rto_max_s=5.0)
     assert "longest 120 s → 50 s" in distortions(10.0, ("newreno",), 50.0, own)[0]

@@ -26,7 +26,7 @@ from dstcc.clock import Clock
 from dstcc.errors import RunError
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.run.distortions import distortions
+from dstcc.run.distortions import distortions, uncounted
 from dstcc.run.machine import git_commit, machine
 from dstcc.scenario import describe, draw_links, link_notes, to_toml
 from dstcc.version import __version__
@@ -46,6 +46,7 @@ from .said import read_devices, read_outcome
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
 
+    from ..job import LinkJob
     from .planning import Options
 
 SCHEMA, KIND = 1, "programs"
@@ -59,6 +60,8 @@ GAVE_UP = re.compile(
 """Of last words: what programs say when they, or the other end, have waited too long."""
 CLIPPED_S = 40.0
 """Linux's first timeout is three round trips, and 120 s at most."""
+FULL_PACKET_BYTES = 1500
+"""Of a queue that counts packets."""
 
 
 def digest(
@@ -128,19 +131,25 @@ def digest(
 def distortions_of(mission: Mission) -> tuple[str, ...]:
     """What the scale makes of constants in seconds, the programs' own among them, or what a long round trip does."""
     scale, longest_s = mission.scale, _longest_s(mission)
+    own = _own(mission)
     if longest_s > MAX_RTT_S:
         return (
             f"round trips of {longest_s:g} s: Linux's TCP holds {MAX_RTT_S:g} s at most, and does not work above; "
             "--scale auto",
-            *_own(mission),
+            *own,
         )
-    if longest_s > CLIPPED_S:
-        return (
-            f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
-            "lost; --scale auto",
-            *_own(mission),
-        )
-    return _own(mission) if scale > 1 else ()
+    clipped = (
+        f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
+        "lost; --scale auto"
+    )
+    full_s = {link.name: scale * _full_s(link) for link in mission.links}
+    return (*((clipped,) if longest_s > CLIPPED_S else ()), *uncounted(scale, full_s), *own)
+
+
+def _full_s(link: LinkJob) -> float:
+    """A round trip behind a full queue of full packets, in emulated seconds."""
+    longest_ns = max(step.delay_ns for step in link.down.steps)
+    return 2 * longest_ns / 1e9 + 8 * FULL_PACKET_BYTES * link.down.queue_packets / link.down.rate_bps
 
 
 def _longest_s(mission: Mission) -> float:

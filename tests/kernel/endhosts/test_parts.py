@@ -12,7 +12,7 @@ import pytest
 from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
 from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
 from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
-from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient, _notes, _programs
+from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient, _notes, _programs, distortions_of
 from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, memory_mb, plan
 from dstcc_kernel.endhosts.spinning import busy_program
 
@@ -42,6 +42,15 @@ def test_names_are_the_links() -> None:
         "10.2.0.2 earth-2",
     ]
     assert variables(["a", "b"])["DSTCC_EARTH_2"] == "10.2.0.2"
+
+
+@pytest.mark.parametrize(("scale", "packets", "warns"), [(1, 90, False), (1, 92, True), (2, 92, False)])
+def test_a_round_trip_that_linux_cannot_count_is_said_with_its_link(scale, packets, warns):
+    # 400 s of light, and 12,000 bits a packet at 8,000 bit/s: 535 s and 538 s; 2^32 / 8 us = 536.87 s, times the scale
+    relay = ("link.0.delay_s=200", "link.0.rate_bps=8000", f"link.0.queue_bytes={1500 * packets}")
+    said = [note for note in distortions_of(planned(f"run.scale={scale}", *relay)) if "srtt_us" in note]
+    assert len(said) == warns
+    assert not warns or "link Relay 1: a round trip of up to 538 s with its queue full" in said[0]
 
 
 def test_a_plan_is_in_emulated_time_and_reads_back(tmp_path: Path) -> None:
