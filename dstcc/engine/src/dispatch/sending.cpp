@@ -187,6 +187,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
     const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
     LayerSending& layer = layers_[object];
+    note_first(s, layer);  // bound to a subflow that has not sent it yet, it may go over another one first
     layer.sent_bytes += bytes;
     ++layer.retransmissions;
     transmit(s, subflows_[s], number, {object, order, bytes}, true);

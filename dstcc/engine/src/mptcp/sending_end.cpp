@@ -140,12 +140,14 @@ void SendingEnd::handle_timer(Time now, std::size_t s) {
             break;
     }
     pump(s);
+    arm_own_timer();
     log_step(s);
 }
 
 void SendingEnd::handle_pace(Time now, std::size_t s) {
     now_ = now;
     pump(s);
+    arm_own_timer();
     if (paces_.at(s) <= now_) paces_.set(s, kNever);
 }
 

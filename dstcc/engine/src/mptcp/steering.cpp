@@ -27,6 +27,7 @@ void SendingEnd::steer(Time now, const std::vector<WindowAction>& windows, const
     if (layers == nullptr && !deadline_order_ && std::all_of(windows.begin(), windows.end(), silent)) return;
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (subflows_[s].sender.established()) pump(s);
+    arm_own_timer();
 }
 
 // The table holds for layers that wait as well, if nothing of them was sent.
