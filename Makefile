@@ -96,7 +96,7 @@ mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path h
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))
 
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
-	$(BIN)/python scripts/held_out.py
+	$(BIN)/python -m experiments.held_out
 
 lint: $(STAMP)   ## ruff, mypy --strict, clang-format, and who may import whom
 	$(BIN)/ruff check .

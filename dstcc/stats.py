@@ -4,7 +4,7 @@ The interquartile mean (IQM) drops the lowest and the highest quarter of the val
 values) and averages the rest, so one outlier changes it little; below four values it is the plain mean. A
 performance profile is the share of trials with a value of τ or more, over τ. Intervals are 95 % expanded percentile
 bootstraps; where several scenarios are pooled each is a stratum and is resampled within itself. How often they hold
-for few values is measured by ``scripts/interval_coverage.py`` and printed in docs/metrics.md.
+for few values is measured by ``experiments/interval_coverage.py`` and printed in docs/metrics.md.
 
 Whether two algorithms differ is a paired t test of their differences at the same seeds; of many such tests
 :func:`holm` keeps the probability of one false claim or more at 5 %.

@@ -83,7 +83,7 @@ def covered(n: int, draws: int, law: Callable[[np.random.Generator, int], np.nda
 
 @pytest.mark.parametrize("n", [5, 6, FEW_SEEDS])
 def test_intervals_hold_for_shares_that_are_skewed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beta(8, 2), as `scripts/interval_coverage.py` measures: 94 to 97 %. Of 300 samples 95 % with three standard
+    """Beta(8, 2), as `experiments/interval_coverage.py` measures: 94 to 97 %. Of 300 samples 95 % with three standard
     deviations of √(0.95 · 0.05 / 300) = 1.26 % are 91 % or more; plain percentiles hold in 88 to 91 % at five."""
     monkeypatch.setattr("dstcc.stats.RESAMPLES", 999)
     plain_at_five = 0.89

@@ -19,12 +19,11 @@ from dstcc.remy.table import TABLE, load, shipped
 from experiments import remy_rules
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = ROOT / "scripts"
 ROW = {"scenario": "s", "delay_rtts": 1.5, "controller": [1], "best_name": "cubic", "bound": [1]}
 
 
 def script(name: str, *words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPTS / name), *map(str, words)]
+    command = [sys.executable, "-m", name, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
 
 
@@ -35,7 +34,7 @@ def test_values_of_held_out_missions_replace_nothing_of_the_users(
 ) -> None:
     mine = tmp_path / "mine.json"
     mine.write_text(text)
-    done = script("held_out.py", "--json", mine, "--tables", "held-out", "--only", "no-such", *force)
+    done = script("experiments.held_out", "--json", mine, "--tables", "held-out", "--only", "no-such", *force)
     assert done.returncode == 2 and str(mine) in done.stderr, done.stderr
     assert mine.read_text() == text
 
@@ -43,7 +42,7 @@ def test_values_of_held_out_missions_replace_nothing_of_the_users(
 def test_values_of_held_out_missions_replace_their_own_and_not_what_is_read(tmp_path: Path) -> None:
     ours = tmp_path / "ours.json"
     ours.write_text(json.dumps([ROW]))
-    words = ("held_out.py", "--json", ours, "--tables", "held-out", "--only", "no-such")
+    words = ("experiments.held_out", "--json", ours, "--tables", "held-out", "--only", "no-such")
     assert script(*words).returncode == 2
     assert script(*words, "--force").returncode == 0
     assert script(*words, "--force", "--again", ours).returncode == 2
@@ -83,11 +82,11 @@ def test_a_screenshot_takes_the_place_of_one_and_of_nothing_else(tmp_path: Path)
     report.write_text("<p>a report</p>")
     mine.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     for words in ((mine,), (mine, "--force"), (report, "--force")):
-        done = script("screenshot.py", report, *words)
+        done = script("scripts.screenshot", report, *words)
         assert done.returncode == 2 and done.stderr.startswith(f"screenshot: {words[0]}: "), done.stderr
     assert report.read_text() == "<p>a report</p>" and mine.read_bytes().endswith(b"IHDR")
     # README's may be taken anew
-    done = script("screenshot.py", tmp_path / "none.html", ROOT / "docs" / "report.png", "--force")
+    done = script("scripts.screenshot", tmp_path / "none.html", ROOT / "docs" / "report.png", "--force")
     assert done.returncode == 1 and ("none.html: no such file" in done.stderr or "chromium" in done.stderr)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import Coding, CrossTraffic, Loss, clairvoyant_weight, simulate
-from scripts.bound_looseness import KINDS, best_of, random_case
+from experiments.bound_looseness import KINDS, best_of, random_case
 
 from . import net
 from .test_channel_bound import played

@@ -1,4 +1,4 @@
-"""The kernel that binds late (``scripts/late_binding.py``) carries what the simulator does; the real one less."""
+"""The kernel that binds late (``experiments/late_binding.py``) carries what the simulator does; the real one less."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def carried_on(cache: Path | None) -> float:
 
 
 def altered(cache: Path) -> subprocess.CompletedProcess[str]:
-    script = [sys.executable, str(ROOT / "scripts/late_binding.py"), "-o", str(cache)]
-    return subprocess.run(script, capture_output=True, text=True, check=False)
+    script = [sys.executable, "-m", "experiments.late_binding", "-o", str(cache)]
+    return subprocess.run(script, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 @pytest.mark.kernel

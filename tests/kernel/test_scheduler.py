@@ -21,8 +21,8 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.placed import placed_rows
 from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
-from scripts.recorded_agent import on_both
-from scripts.recorded_agent import trial as trial_of
+from experiments.recorded_agent import on_both
+from experiments.recorded_agent import trial as trial_of
 
 from .test_backend import MINI, config_of
 

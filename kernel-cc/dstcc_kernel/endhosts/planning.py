@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PROGRAMS_RTT_S = 10.0
 """Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and
-nginx give up at 40 s (``scripts/program_timeouts.py``), and pass at 20 s."""
+nginx give up at 40 s (``experiments/program_timeouts.py``), and pass at 20 s."""
 MAX_LINKS = 16
 LONGEST_S = 365 * 86_400.0
 """Emulated seconds that a guest's clock is let run."""

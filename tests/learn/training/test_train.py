@@ -24,7 +24,7 @@ from dstcc.learn.spaces.branched import branched
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
 from dstcc.learn.training.fleet import Fleet
 from dstcc.learn.training.loop import Interrupted, train
-from scripts.ablation_dqn import BranchDqnSettings
+from experiments.ablation_dqn import BranchDqnSettings
 
 DQN = BranchDqnSettings(
     sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4

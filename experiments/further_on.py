@@ -1,0 +1,77 @@
+"""What finding out a queue further on brings the controller dstcc: with and without it, on the same seeds.
+
+    python -m experiments.further_on [--seeds 10] [SCENARIO]
+
+Prints interquartile means with 95 % bootstrap intervals over the seeds (SCENARIO's first and up), of a trial with
+`dstcc.learn.paths.further_on` and of one whose paths never have such a queue; and the mean difference of their
+weighted_layers, paired by seeds. SCENARIO is examples/relays/further-on.toml unless given.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import click
+
+from dstcc.errors import DstccError
+from dstcc.learn.paths.measure import Rates
+from dstcc.report.printed import heading, interval, line
+from dstcc.run.trials import Judge, iter_trials, trial_keys
+from dstcc.scenario import load_scenario, load_source, parse_override
+from dstcc.stats import paired_difference
+
+if TYPE_CHECKING:
+    from dstcc.run.trials import Trial
+    from dstcc.scenario import Scenario
+
+METRICS = {
+    "weighted_layers": ("`weighted_layers`", 3),
+    "playback_ratio": ("played", 3),
+    "retransmitted_ratio": ("sent again", 3),
+    "mean_rtt_s": ("mean round trip, s", 0),
+}
+"""What is printed: a metric's title and its digits."""
+
+
+def values_of(trials: list[Trial], metric: str) -> list[float]:
+    """Of each trial, which must have run to its end."""
+    return [float(one.metrics.values[metric] or 0) for one in trials if one.metrics is not None]
+
+
+def driven(scenario: Scenario) -> list[Trial]:
+    """The trials under the controller."""
+    keys = [key for key in trial_keys(scenario) if key.controller is not None and key.variant is None]
+    source = load_source(scenario)
+    return list(iter_trials(scenario, source, Judge(source, wanted=False), only=keys))
+
+
+@click.command(help=__doc__.split("\n")[0] if __doc__ else None)
+@click.argument("scenario", type=click.Path(path_type=Path), default=Path("examples/relays/further-on.toml"))
+@click.option("--seeds", type=click.IntRange(2), default=10, show_default=True)
+def main(scenario: Path, seeds: int) -> None:
+    """Run the trials; see the top of the file."""
+    overrides = ('transport.controller="dstcc"', f"run.seeds={seeds}")
+    try:
+        loaded = load_scenario(scenario, [parse_override(text) for text in overrides])
+        found = driven(loaded)
+        with mock.patch.object(Rates, "LOOKS_FURTHER_ON", False):
+            blind = driven(loaded)
+    except DstccError as error:
+        raise click.ClickException(str(error)) from None
+    heading(f"{loaded.scenario.name}, {seeds} seeds", ("`dstcc`", *(title for title, _ in METRICS.values())))
+    for name, trials in (("finds it out", found), ("by losses only", blind)):
+        cells = (interval(values_of(trials, metric), digits) for metric, (_, digits) in METRICS.items())
+        line(name, *cells)
+    by_seed = [
+        {one.key.seed: value for one, value in zip(trials, values_of(trials, "weighted_layers"), strict=True)}
+        for trials in (found, blind)
+    ]
+    gain = paired_difference(*by_seed)
+    assert gain is not None
+    print(f"\npaired: {gain.mean.value:+.3f} [{gain.mean.low:+.3f}, {gain.mean.high:+.3f}]")
+
+
+if __name__ == "__main__":
+    main()
