@@ -21,14 +21,20 @@ PATIENCE_S = 30.0
 def lacking() -> tuple[str, ...]:
     """The parts that this host has not or forbids, each with its reason; none is good.
 
-    Raises :class:`~dstcc.errors.MissingCapabilityError` without a C compiler.
+    Raises :class:`~dstcc.errors.MissingCapabilityError` without a C compiler, and :class:`~dstcc.errors.KernelError`
+    where that cannot be found out.
     """
     with tempfile.TemporaryDirectory(prefix="dstcc-confinement-") as name:
         (Path(name) / "out").mkdir()
         words = [str(programs() / "boot"), "--check"]
-        tried = subprocess.run(
-            words, cwd=name, capture_output=True, text=True, check=False, timeout=PATIENCE_S
-        )
+        try:
+            tried = subprocess.run(
+                words, cwd=name, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+            )
+        except subprocess.TimeoutExpired:
+            raise KernelError(
+                f"a guest's confinement cannot be tried: it takes more than {PATIENCE_S:g} s"
+            ) from None
     if tried.returncode != 0:
         said = (tried.stderr.strip().splitlines() or ["it says nothing"])[-1]
         raise KernelError(f"a guest's confinement cannot be tried: {said}")

@@ -65,8 +65,8 @@ def keep_only_files(folder: Path, but: Collection[str] = ()) -> None:
     with os.scandir(folder) as opened:
         tops = [top for top in opened if top.name not in but]
     for top in tops:
-        within = below(Path(top.path)) if top.is_dir(follow_symlinks=False) else ()
-        for entry in chain((top,), within):  # a folder is looked into after it has its rights
+        # a folder is looked into after it has its rights, a link after it has gone
+        for entry in chain((top,), below(Path(top.path))):
             mode = entry.stat(follow_symlinks=False).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 Path(entry.path).unlink()

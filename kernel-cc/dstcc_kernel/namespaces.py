@@ -58,7 +58,6 @@ def _made(kind: int, name: str, users: int | None) -> int:
     hold, let_go = os.pipe()
     child = os.fork()
     if child == 0:
-        code = 1
         try:
             os.close(let_go)
             if users is not None:
@@ -66,9 +65,8 @@ def _made(kind: int, name: str, users: int | None) -> int:
             unshare(kind)
             os.write(tell, b"1")
             os.read(hold, 1)
-            code = 0
         finally:
-            os._exit(code)
+            os._exit(0)
     os.close(tell)
     os.close(hold)
     try:
@@ -77,7 +75,7 @@ def _made(kind: int, name: str, users: int | None) -> int:
         if kind == CLONE_NEWUSER:
             for map_of in ("uid_map", "gid_map"):
                 Path("/proc", str(child), map_of).write_text(EVERYBODY)
-        return os.open(f"/proc/{child}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(f"/proc/{child}/ns/{name}", os.O_RDONLY)
     finally:
         os.close(told)
         os.close(let_go)

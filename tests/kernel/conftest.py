@@ -1,14 +1,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from dstcc_kernel import build, source
 
 from dstcc.errors import DstccError
 
+if TYPE_CHECKING:
+    from dstcc_kernel.endhosts.mission import Mission
+
 DEBUG = {"debug_kernel", "debug_kernel_with_scheduler"}
 """Fixtures."""
+
+
+@pytest.fixture(scope="session")
+def mission() -> Mission:
+    """Of one program, over one link."""
+    from dstcc_kernel.endhosts.planning import Options, plan
+
+    from dstcc.reading import parse_toml
+    from dstcc.scenario import parse_scenario
+    from tests.quick import QUICK
+
+    return plan(parse_scenario(parse_toml(QUICK), source="quick"), Options(command=("true",), pcapng=True))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,15 @@ import pytest
 from dstcc_kernel.confinement import lacking
 from dstcc_kernel.sources import folder
 
+from tests.kernel import lesser
+
 pytestmark = [
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler"),
     pytest.mark.skipif(os.geteuid() != 0, reason="looks at a process of another user namespace"),
 ]
 FILE_MB, ADDRESS_MB = 64, 2048
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+"""One that anybody may run."""
 ASK = """
 import errno, json, os, resource, sys
 beside, port, victim = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -117,11 +121,12 @@ def built(at: Path, *changes: Change) -> Path:
     return at / "boot"
 
 
-def confined(boot: Path, at: Path) -> dict[str, Any]:
+def confined(boot: Path, at: Path, before: Sequence[str] = ()) -> dict[str, Any]:
     """What a process says that ``boot`` runs, and what is seen of it from outside; it ends with boot."""
     here, out, beside = at / "here", at / "kept", at / "beside"
     for path in (here, out, beside):
         path.mkdir()
+        path.chmod(0o777)
     (here / "out").symlink_to(out)
     (beside / "old").write_text("mine")
     (beside / "closed").touch(mode=0)
@@ -134,7 +139,18 @@ def confined(boot: Path, at: Path) -> dict[str, Any]:
         abstract.bind(f"\0dstcc-{victim.pid}")
         abstract.listen()
         try:
-            words = [str(boot), str(FILE_MB), str(ADDRESS_MB), "", sys.executable, "-I", "-S", "-c", ASK]
+            words = [
+                *before,
+                str(boot),
+                str(FILE_MB),
+                str(ADDRESS_MB),
+                "",
+                PYTHON,
+                "-I",
+                "-S",
+                "-c",
+                ASK,
+            ]
             return _asked([*words, str(beside), str(port.getsockname()[1]), str(victim.pid)], here)
         finally:
             victim.kill()
@@ -175,6 +191,7 @@ def _seen(asker: int) -> dict[str, Any]:
     limits = Path(f"/proc/{asker}/limits").read_text().splitlines()
     return {
         "rights": {status[f"Cap{kind}"] for kind in ("Prm", "Eff", "Bnd")},
+        "effective": {status["CapEff"], status["CapPrm"]},
         "no rights": {status[f"Cap{kind}"] for kind in ("Inh", "Amb")},
         "no new": status["NoNewPrivs"],
         "first to go": Path(f"/proc/{asker}/oom_score_adj").read_text().strip(),
@@ -205,6 +222,24 @@ def _children(of: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
+def wrong_limits(said: Mapping[str, Any]) -> list[str]:
+    """Those that are not there, or are larger."""
+    most = {
+        "Max core file size": 0,
+        "Max file size": FILE_MB << 20,
+        "Max address space": ADDRESS_MB << 20,
+        "Max processes": 8192,
+        "Max open files": 16384,
+        "Max msgqueue size": 0,
+        "Max realtime priority": 0,
+    }
+    return [
+        name
+        for name, value in most.items()
+        if "unlimited" in said["limits"][name] or max(map(int, said["limits"][name])) > value
+    ]
+
+
 def holds(said: Mapping[str, Any], asked: Mapping[str, object]) -> list[str]:
     """What of all that is other than it must be."""
     if "failed" in said:
@@ -226,20 +261,7 @@ def holds(said: Mapping[str, Any], asked: Mapping[str, object]) -> list[str]:
             wrong.append("mounts")
         meant = {"here": ("nodev", "nosuid", "rw"), "kept": ("nodev", "nosuid", "rw"), "null": ("nosuid",)}
         wrong += ["own mounts"] * (said["own mounts"] != meant)
-    most = {
-        "Max core file size": 0,
-        "Max file size": FILE_MB << 20,
-        "Max address space": ADDRESS_MB << 20,
-        "Max processes": 8192,
-        "Max open files": 16384,
-        "Max msgqueue size": 0,
-        "Max realtime priority": 0,
-    }
-    for name, value in most.items():
-        soft, hard = said["limits"][name]
-        if "unlimited" in (soft, hard) or max(int(soft), int(hard)) > value:
-            wrong.append(name)
-    return wrong
+    return wrong + wrong_limits(said)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +279,56 @@ BOTH, BY_MOUNTS_ALONE, BY_LANDLOCK_ALONE = (
     ((NO_LANDLOCK,), BY_MOUNTS),
     (NO_SPACES, BY_LANDLOCK),
 )
+OF_NOBODY = {"read another's": "EACCES"}
+LESSER: dict[tuple[str, ...], tuple[tuple[str, ...], Mapping[str, object]]] = {
+    ("landlock",): (("Landlock: Function not implemented",), BY_MOUNTS),
+    ("mount_setattr",): (
+        ("read-only mounts: Function not implemented",),
+        {
+            **BY_BOTH,  # by Landlock, in namespaces of its own
+            **{
+                name: BY_LANDLOCK[name]
+                for name in ("write beside", "truncate beside", "overwrite beside", "read zero")
+            },
+        },
+    ),
+    ("user-namespaces",): (
+        ("namespaces: No space left on device", "read-only mounts: Operation not permitted"),
+        {**BY_LANDLOCK, **OF_NOBODY},
+    ),
+    ("user-namespaces", "landlock"): (
+        (
+            "namespaces: No space left on device",
+            "read-only mounts: Operation not permitted",
+            "Landlock: Function not implemented",
+        ),
+        {"write here": "DONE", "device out": "EPERM", "set the host's name": "EPERM", **OF_NOBODY},
+    ),
+}
+"""What a host has not, what is said of that, and what holds all the same."""
+
+
+@pytest.mark.parametrize("kinds", LESSER)
+def test_what_a_lesser_host_has_holds_and_what_it_has_not_is_said(
+    kinds: tuple[str, ...], tmp_path: Path
+) -> None:
+    for parent in [tmp_path, *list(tmp_path.parents)[:-2]]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    lacks, asked = LESSER[kinds]
+    boot, before = built(tmp_path), lesser.words(*kinds)
+    (tmp_path / "out").mkdir()
+    words = [*before, str(boot), "--check"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert tuple(done.stdout.splitlines()) == lacks
+    said = confined(boot, tmp_path, before)
+    assert "failed" not in said, said
+    assert {name: said["asked"][name] for name in asked} == asked
+    nobody = "user-namespaces" in kinds
+    assert (said["rights"] if not nobody else said["effective"]) == ({RIGHTS} if not nobody else {"0" * 16})
+    assert (said["no rights"], said["no new"], said["lives"]) == ({"0" * 16}, "1", False)
+    assert wrong_limits(said) == []
+
+
 WRONG: dict[str, tuple[Change, tuple[tuple[Change, ...], Mapping[str, object]]]] = {
     "one namespace less: users": (("child = fork_into(CLONE_NEWUSER | apart);", "child = -1;"), BOTH),
     "one namespace less: PIDs": (("apart = CLONE_NEWPID | ", "apart = "), BOTH),
@@ -397,7 +469,7 @@ def forked(boot: Path, at: Path) -> int:
     here = at / "here"
     here.mkdir()
     (here / "out").mkdir()
-    words = [str(boot), str(FILE_MB), "0", "", sys.executable, "-I", "-S", "-c", FORK]
+    words = [str(boot), str(FILE_MB), "0", "", PYTHON, "-I", "-S", "-c", FORK]
     done = subprocess.run(words, cwd=here, capture_output=True, text=True, check=True)
     return int(done.stdout)
 

@@ -6,17 +6,23 @@ Each wrong version of the filter lets something through, or forbids what is need
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from errno import EBADF, EINVAL, ENOSYS, ENOTDIR, ENOTTY, EPERM, ESRCH
 from pathlib import Path
 
 import pytest
 from dstcc_kernel.sources import folder
 
+from tests.kernel import lesser
+
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+"""One that anybody may run."""
 NOBODY = 4_194_303
 """The number of no process."""
 HERE, GONE = -100, "b'/dev/null/below'"
@@ -48,6 +54,22 @@ CALLS: dict[str, tuple[str, int]] = {
     "open": (f"2, {GONE}, 0o6000, 0o755", ENOTDIR),  # O_APPEND | O_NONBLOCK
     "openat": (f"257, {HERE}, {GONE}, 0o6000, 0o755", ENOTDIR),
     "chmod": (f"90, {GONE}, 0o755", ENOTDIR),
+    "creat": (f"85, {GONE}, 0o755", ENOTDIR),
+    "mkdir": (f"83, {GONE}, 0o755", ENOTDIR),
+    "mkdirat": (f"258, {HERE}, {GONE}, 0o755", ENOTDIR),
+    "fchmod": ("91, -1, 0o755", EBADF),
+    "fchmodat": (f"268, {HERE}, {GONE}, 0o755", ENOTDIR),
+    "rename": (f"82, {GONE}, {GONE}", ENOTDIR),
+    "unlink": (f"87, {GONE}", ENOTDIR),
+    "truncate": (f"76, {GONE}, 0", ENOTDIR),
+    "link": (f"86, {GONE}, {GONE}", EPERM),
+    "symlink": (f"88, {GONE}, {GONE}", EPERM),
+    "mknod": (f"133, {GONE}, 0o10644, 0", EPERM),
+    "kill": (f"62, {NOBODY}, 0", ESRCH),
+    "another's limits": (f"302, {NOBODY}, 7, 0, 0", ESRCH),
+    "another's memory": (f"310, {NOBODY}, 0, 0, 0, 0, 0", EPERM),
+    "raise a right": ("126, 0, 0", EPERM),
+    "become another": ("105, 1", EPERM),
 }
 for number, (name, words) in {
     2: ("open", f"{GONE}, 0, {{}}"),
@@ -81,12 +103,17 @@ def built(text: str, at: Path) -> Path:
     return made
 
 
-def run(code: str, library: Path | None) -> subprocess.CompletedProcess[str]:
+def run(code: str, library: Path | None, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     """A process under the filter; it says what it has to in the end."""
-    environment = {} if library is None else {"LD_PRELOAD": str(library)}
-    words = [sys.executable, "-I", "-S", "-c", code]
+    preload = () if library is None else ("env", f"LD_PRELOAD={library}")
+    words = [*before, *preload, PYTHON, "-I", "-S", "-c", code]
     return subprocess.run(
-        words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        words,
+        env={"PATH": "/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -105,9 +132,39 @@ def source() -> str:
 
 def test_what_is_not_kept_is_refused_and_what_is_is_asked(source: str, tmp_path: Path) -> None:
     assert asked(built(source, tmp_path)) == {name: answer for name, (_, answer) in CALLS.items()}
-    assert EBADF not in {answer for _, answer in CALLS.values()}, (
-        "fchmod() is refused before it looks at the file"
-    )
+    refused = {name: answer for name, (_, answer) in CALLS.items() if name.startswith("fchmod: ")}
+    assert set(refused.values()) == {EPERM}, "before it looks at the file, which is none"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_an_ordinary_user_sets_it_too(source: str, tmp_path: Path) -> None:
+    """For which new privileges have to be given up first."""
+    for parent in [tmp_path, *list(tmp_path.parents)[:-2]]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    library = built(source, tmp_path)
+    library.chmod(0o755)
+    done = run(ASK + "print(json.dumps(said))", library, user)
+    assert json.loads(done.stdout) == {name: answer for name, (_, answer) in CALLS.items()}
+    lax = built(source.replace("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || ", ""), tmp_path)
+    assert run("", lax, user).returncode == 127
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "code"),
+    [
+        ("seccomp", ("", ""), 0),
+        ("seccomp", ("errno == EINVAL || ", ""), 127),
+        ("filters", ("", ""), 127),
+        ("filters", ("if (errno == EINVAL || errno == ENOSYS)", "if (1)"), 0),
+    ],
+)
+def test_a_host_without_seccomp_goes_on_and_one_that_forbids_it_does_not(
+    kind: str, change: tuple[str, str], code: int, source: str, tmp_path: Path
+) -> None:
+    """`boot --check` says that it is missing; what is forbidden is no kernel of ours."""
+    done = run("print('went on')", built(source.replace(*change), tmp_path), lesser.words(kind))
+    assert (done.returncode, done.stdout) == (code, "went on\n" * (code == 0)), done.stderr
 
 
 def test_numbers_of_another_machine_end_the_process(source: str, tmp_path: Path) -> None:
@@ -145,6 +202,25 @@ WRONG = {
     "the upper half of an argument": ("args) + 8 * (n))", "args) + 8 * (n) + 4)"),
     "all bits at once, not any": ("BPF_JMP | BPF_JSET | BPF_K", "BPF_JMP | BPF_JEQ | BPF_K"),
     "a jump past the refusal": ("parts[i].never, 0, 1);", "parts[i].never, 1, 0);"),
+    "a part of a list, dropped: mkdir()": ("\t{ SYS_mkdir, 1, S_ISUID | S_ISGID },\n", ""),
+    "a part of a list, dropped: fchmodat()": ("\t{ SYS_fchmodat, 2, S_ISUID | S_ISGID },\n", ""),
+    "by another argument: creat()": ("{ SYS_creat, 1,", "{ SYS_creat, 0,"),
+    "by another argument: mkdirat()": ("{ SYS_mkdirat, 2,", "{ SYS_mkdirat, 1,"),
+    "by another argument: clone()": ("{ SYS_clone, 0,", "{ SYS_clone, 1,"),
+    "hostfs changes nothing": ("SYS_rename, ", ""),
+    "links": ("SYS_rename, ", "SYS_rename, SYS_symlink, "),
+    "one instruction too few for a list of requests": (
+        "(uint8_t)(2 * count + 2)",
+        "(uint8_t)(2 * count + 1)",
+    ),
+    "one too many for a listed call": (
+        "only_for(kept[i], 1);\n\t\tanswer(SECCOMP_RET_ALLOW);",
+        "only_for(kept[i], 2);\n\t\tanswer(SECCOMP_RET_ALLOW);",
+    ),
+    "the number of the call is read after the lists": (
+        "\tload(CALL);\n\tadd_requests(SYS_ptrace",
+        "\tadd_requests(SYS_ptrace",
+    ),
     "sockets": ("SYS_futex,", "SYS_futex, SYS_socket,"),
     "all that is not listed": (
         "\tanswer(NO);\n}\n\n__attribute__",

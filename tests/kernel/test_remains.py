@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -11,36 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from dstcc_kernel import guest, outcome
-from dstcc_kernel.endhosts import flight, records
+from dstcc_kernel.endhosts import flight
 from dstcc_kernel.endhosts.capture import BLOCK
 from dstcc_kernel.endhosts.inside import READ
 from dstcc_kernel.endhosts.logs import BEYOND, kept_log
 from dstcc_kernel.endhosts.mission import CRAFT, OUTCOME, RUNNING, Mission
 from dstcc_kernel.endhosts.packets import write_capture
-from dstcc_kernel.endhosts.planning import Options, plan
 from dstcc_kernel.endhosts.records import write_tables
-from dstcc_kernel.endhosts.said import MOST_NS, read_devices, read_outcome, read_running
-from dstcc_kernel.endhosts.sampling import HEAD, QDISC, TCP
+from dstcc_kernel.endhosts.said import read_devices, read_outcome, read_running
 from dstcc_kernel.folders import LONGEST_PATH, keep_only_files, taken_below
 from dstcc_kernel.remains import check_names, discard, ends_of, message_of, remove
 
 from dstcc.errors import DstccError, KernelError
-from dstcc.reading import parse_toml
-from dstcc.scenario import parse_scenario
-from scripts.fuzzing import guests
-from scripts.fuzzing.targets import Room
-from tests.quick import QUICK
 
 DEVICES = [{"down": 3, "up": 4}]
-
-
-@pytest.fixture(scope="module")
-def mission() -> Mission:
-    """Of one program, over one link."""
-    return plan(parse_scenario(parse_toml(QUICK), source="quick"), Options(command=("true",), pcapng=True))
 
 
 def hole(path: Path) -> None:
@@ -95,52 +80,6 @@ def test_a_log_without_end_is_looked_at_from_both_sides(tmp_path: Path) -> None:
     assert [ends_of(log, shown) for shown in (4, 5, 9, 10)] == ["0123\n6789", *["0123456789"] * 3]
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "said"),
-    [
-        (("end_ns",), -1, "end_ns: Input should be greater than or equal to 0"),
-        (("end_ns",), MOST_NS + 1, "end_ns: Input should be less"),
-        (("end_ns",), 1.5, "end_ns: Input should be a valid integer"),
-        (("end_ns",), float("nan"), "end_ns: Input should be a valid integer"),
-        (("reason",), "because", "reason: Input should be"),
-        (("congestion",), "x" * 16, "congestion: String should match"),
-        (("congestion",), "a\x1b[2J", "congestion: String should match"),
-        (("programs",), [], "programs: 0 of them, but 1 were run"),
-        (("programs", 0, "exit_code"), 10**30, "programs.0.exit_code: "),
-        (("programs", 0, "ended_ns"), "1", "programs.0.ended_ns: "),
-        (("missed_packets",), -1, "missed_packets: "),
-        (("full",), ["mars"], "full.0: "),
-        (("left_out", "craft"), {"a\ndstcc: x": {"count": 1, "named": []}}, r"craft.a\\ndstcc: x.*: String"),
-        (("left_out", "craft"), {"x": {"count": 1, "named": ["\x1b[2J"]}}, "named.0: String should match"),
-        (("more",), 1, "more: Extra inputs"),
-    ],
-)  # fmt: skip
-def test_what_a_guest_says_is_held_against_what_it_can_be(
-    place: tuple[str | int, ...], value: object, said: str, tmp_path: Path, mission: Mission
-) -> None:
-    document = json.loads(json.dumps(guests.OUTCOME))
-    (tmp_path / OUTCOME).write_text(json.dumps(document))
-    assert read_outcome(tmp_path, mission) == document
-    node = document
-    for key in place[:-1]:
-        node = node[key]
-    node[place[-1]] = value
-    (tmp_path / OUTCOME).write_text(json.dumps(document))
-    with pytest.raises(KernelError, match=rf"^{OUTCOME}: .*{said}"):
-        read_outcome(tmp_path, mission)
-
-
-@pytest.mark.parametrize("text", ["-1", "nan", "1 1", "1 x", f"{MOST_NS + 1}", "9" * 5000])
-def test_how_far_a_mission_is_is_a_time_and_programs_of_it(
-    text: str, tmp_path: Path, mission: Mission
-) -> None:
-    (tmp_path / RUNNING).write_text("5 0".ljust(256))
-    assert read_running(tmp_path, mission) == (5, [0])
-    (tmp_path / RUNNING).write_text(text)
-    with pytest.raises(KernelError, match=RUNNING):
-        read_running(tmp_path, mission)
-
-
 def test_a_job_ends_with_a_code_and_a_time(tmp_path: Path) -> None:
     said = tmp_path / "ended"
     assert guest._ended(said) is None
@@ -154,74 +93,7 @@ def test_a_job_ends_with_a_code_and_a_time(tmp_path: Path) -> None:
             guest._ended(said)
 
 
-# ------------------------------------------------------------------------------------------- records and rings
-
-
-def record(
-    messages: bytes, *, t_ns: int = 1, host: int = 0, kind: int = TCP, length: int | None = None
-) -> bytes:
-    return HEAD.pack(t_ns, host, kind, 0, len(messages) if length is None else length) + messages
-
-
-SOCKET = bytes(72)
-FULL = guests._attribute(2, b"\xff" * 232)
-
-
-WRONG_RECORDS = [
-        (record(bytes(16)), "a message of 0 bytes where 16 are left"),  # for ever, at the same place
-        (record(struct.pack("=I", 15) + bytes(12)), "a message of 15 bytes"),
-        (record(struct.pack("=I", 17) + bytes(12)), "a message of 17 bytes where 16 are left"),
-        (record(guests._message(SOCKET[:-1])), "a socket of 71 bytes, of which its head takes 72"),
-        (record(guests._message(SOCKET + FULL)), "acked_bytes: 18446744073709551615, which no counter reaches"),
-        (record(b"", host=2), "a record of host 2 and kind 0"),
-        (record(b"", kind=3), "a record of host 0 and kind 3"),
-        (record(b"", t_ns=-1), "a record of -1 ns"),
-        (record(b"", t_ns=MOST_NS + 1), "which no guest's clock shows"),
-        (record(guests._message(b""), kind=QDISC), "a message is shorter than what it holds"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("data", "said"), WRONG_RECORDS, ids=[said for _, said in WRONG_RECORDS])
-def test_records_that_there_cannot_be_are_refused(
-    data: bytes, said: str, tmp_path: Path, mission: Mission
-) -> None:
-    path = tmp_path / "samples.bin"
-    path.write_bytes(data)
-    with pytest.raises(KernelError, match=rf"^samples.bin: .*{said}"):
-        write_tables(path, mission, DEVICES, tmp_path)
-
-
-def test_good_records_are_rows_and_a_record_that_is_cut_off_ends_them(
-    tmp_path: Path, mission: Mission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However few rows are held at once."""
-    (whole,) = guests.records(Room(tmp_path))
-    path = tmp_path / "samples.bin"
-    path.write_bytes(3 * whole + record(bytes(99), length=100))
-    for piece in (1 << 15, 2, 1):
-        monkeypatch.setattr(records, "PIECE", piece)
-        write_tables(path, mission, DEVICES, tmp_path)
-        rows = {name: pq.read_table(tmp_path / f"{name}.parquet") for name in records.SCHEMAS}
-        assert {name: table.num_rows for name, table in rows.items()} == dict.fromkeys(rows, 3)
-        assert rows["sockets"]["congestion"].to_pylist() == ["cubic"] * 3
-        groups = pq.ParquetFile(tmp_path / "links.parquet").num_row_groups
-        assert groups == -(-3 // piece)
-    path.unlink()
-    write_tables(path, mission, DEVICES, tmp_path)
-    assert pq.read_table(tmp_path / "sockets.parquet").num_rows == 0
-
-
-def test_connections_without_number_are_refused(
-    tmp_path: Path, mission: Mission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(records, "MOST_CONNECTIONS", 2)
-    each = [bytes(44) + struct.pack("=Q", cookie) + bytes(20) for cookie in range(3)]
-    path = tmp_path / "samples.bin"
-    path.write_bytes(b"".join(record(guests._message(body), kind=1) for body in each[:2] * 2))
-    write_tables(path, mission, DEVICES, tmp_path)
-    path.write_bytes(b"".join(record(guests._message(body), kind=1) for body in each))
-    with pytest.raises(KernelError, match="more than 2 connections"):
-        write_tables(path, mission, DEVICES, tmp_path)
+# ---------------------------------------------------------------------------------------------------- rings
 
 
 def block(*packets: bytes, count: int | None = None, first: int = 48) -> bytes:
@@ -436,17 +308,3 @@ def test_a_home_that_keeps_only_files_has_them(tmp_path: Path) -> None:
     (tmp_path / CRAFT / "link").symlink_to("/")
     keep_only_files(tmp_path)
     assert list((tmp_path / CRAFT).iterdir()) == []
-
-
-def test_a_connections_numbers_begin_anywhere(tmp_path: Path, mission: Mission) -> None:
-    """MPTCP draws them from 64 bits: what counts is how far they have come."""
-    path = tmp_path / "samples.bin"
-    said = [
-        guests._message(
-            bytes(72) + guests._attribute(2, bytes(16) + struct.pack("=QQQ", *[at] * 3) + bytes(24))
-        )
-        for at in (2**63 + 5, 2**63 + 12)
-    ]
-    path.write_bytes(b"".join(record(body, kind=1) for body in said))
-    write_tables(path, mission, DEVICES, tmp_path)
-    assert pq.read_table(tmp_path / "connections.parquet")["written_bytes"].to_pylist() == [0, 7]

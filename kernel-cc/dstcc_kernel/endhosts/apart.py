@@ -75,7 +75,7 @@ def furnish(home: Path, names: str, shared: Sequence[Path]) -> None:
 def _own_run(home: Path, shared: Sequence[Path]) -> None:
     """``/run`` anew, which no other host sees."""
     kept = {path: path.readlink() if path.is_symlink() else path.read_bytes() for path in shared}
-    handle = os.open(home, os.O_PATH | os.O_CLOEXEC)
+    handle = os.open(home, os.O_PATH)
     mount("tmpfs", "tmpfs", RUN, MS_NOSUID | MS_NODEV, RUN_OPTIONS)
     home.mkdir()
     mount("none", f"/proc/self/fd/{handle}", home, MS_BIND)
@@ -90,7 +90,7 @@ def _own_run(home: Path, shared: Sequence[Path]) -> None:
 
 def _own_devices() -> None:
     """``/dev`` with what programs expect of it, and neither console nor kernel log."""
-    handles = {name: os.open(DEV / name, os.O_PATH | os.O_CLOEXEC) for name in DEVICES}
+    handles = {name: os.open(DEV / name, os.O_PATH) for name in DEVICES}
     mount("tmpfs", "tmpfs", DEV, MS_NOSUID, "size=4k,nr_inodes=64,mode=755")
     for name, handle in handles.items():
         (DEV / name).touch()
@@ -98,5 +98,5 @@ def _own_devices() -> None:
         os.close(handle)
     for name, target in LINKS.items():
         (DEV / name).symlink_to(f"/proc/self/{target}")
-    (DEV / "shm").mkdir(mode=0o1777)
+    (DEV / "shm").mkdir()
     mount("tmpfs", "tmpfs", DEV / "shm", MS_NOSUID | MS_NODEV)

@@ -104,7 +104,7 @@ def launch(given: Furniture) -> EndHost:
     """Start PID 1 of an end host; its programs wait for :meth:`EndHost.start`."""
     near, far = socket.socketpair()
     pipes = {number: (os.pipe(), os.pipe()) for number in given.programs}
-    home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    home = os.open("/proc/self/ns/pid", os.O_RDONLY)
     unshare(CLONE_NEWPID)
     pid = os.fork()
     if pid == 0:

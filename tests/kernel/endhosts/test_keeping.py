@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.endhosts.keeping import DEEP, NAMELESS, PLAIN, _copied, _Disk, copy_sparse
+from dstcc_kernel.endhosts import keeping
+from dstcc_kernel.endhosts.keeping import DEEP, NAMELESS, PLAIN, _copied, _Disk, copy_sparse, keep
 from dstcc_kernel.folders import LONGEST_PATH, below, bytes_below, keep_only_files
+from dstcc_kernel.remains import remove
 
 MB = 1 << 20
 
@@ -74,9 +78,28 @@ def test_a_file_has_as_many_names_as_the_disk_has_room_for(tmp_path: Path) -> No
     for name in "bcd":
         (home / name).hardlink_to(home / "a")
     (home / "other").write_bytes(b"x" * 65_536)
-    disk = _Disk(1, 2 * (home / "a").stat().st_blocks * 512)
-    said = [kept(home / name, name, to, disk) for name in ("a", "b", "c", "d", "other")]
-    assert said == [None, None, None, "further names, whose files are more than --disk (1 MB)", None]
+    taken, more = (
+        (home / "a").stat().st_blocks * 512,
+        "further names, whose files are more than --disk (1 MB)",
+    )
+    for room, said in (
+        (2 * taken, [None, None, None, more, None]),
+        (2 * taken - 1, [None, None, more, more, None]),
+    ):
+        disk = _Disk(1, room)
+        assert [kept(home / name, name, to, disk) for name in ("a", "b", "c", "d", "other")] == said
+        remove(to)
+        to.mkdir()
+
+
+def test_holes_of_a_further_name_take_no_room(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/a").touch()
+    os.truncate(tmp_path / "home/a", MB)
+    (tmp_path / "home/b").hardlink_to(tmp_path / "home/a")
+    disk = _Disk(1, 1024)
+    assert [kept(tmp_path / "home" / name, name, tmp_path / "to", disk) for name in "ab"] == [None, None]
 
 
 def test_files_and_folders_are_kept_and_all_else_is_named(tmp_path: Path) -> None:
@@ -111,11 +134,98 @@ def test_files_and_folders_are_kept_and_all_else_is_named(tmp_path: Path) -> Non
     assert stat.S_IMODE((to / "secret").stat().st_mode) == 0o600
 
 
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An end host's folder, beside the run's, as a guest has them."""
+    monkeypatch.setattr(keeping, "folder_of", lambda name: tmp_path / "run" / name)
+    monkeypatch.setattr(keeping, "AT", tmp_path / "at")
+    (tmp_path / "at").mkdir()
+    (tmp_path / "run/craft/tmp").mkdir(parents=True)
+    return tmp_path / "run/craft"
+
+
+def test_all_of_an_end_hosts_folder_is_kept_but_an_empty_tmp(home: Path, tmp_path: Path) -> None:
+    (home / "a/b").mkdir(parents=True)
+    (home / "a/b/file").write_text("text")
+    assert keep("craft", 1) == {}
+    assert [os.path.relpath(one.path, tmp_path) for one in below(tmp_path / "at")] == [
+        *("at/craft", "at/craft/a", "at/craft/a/b", "at/craft/a/b/file")
+    ]
+
+
+def test_a_tmp_that_is_in_use_is_kept_too(home: Path, tmp_path: Path) -> None:
+    (home / "tmp/file").write_text("text")
+    assert keep("craft", 1) == {}
+    assert names(tmp_path / "at/craft/tmp") == ["file"]
+
+
+def test_the_disks_room_is_what_its_file_system_has(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A further name of a file of 64 kB, on disks with 128 kB, in blocks of 1 kB, and with 32."""
+    for name in ("a", "b"):
+        (home / name).write_bytes(b"x" * 65_536) if name == "a" else (home / name).hardlink_to(home / "a")
+    for blocks, left in ((128, []), (32, ["craft/b"])):
+        free = os.statvfs_result((4096, 1024, 10**6, 10**6, blocks, 0, 0, 0, 0, 255))
+        monkeypatch.setattr(os, "statvfs", lambda _, free=free: free)
+        assert list(chain(*keep("craft", 1).values())) == left
+        remove(tmp_path / "at/craft")
+        (home / "tmp").mkdir()
+
+
+def test_what_is_left_out_is_named_by_its_reason(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that cannot be read, files that cannot be copied, names that a terminal would obey or that are long."""
+    scan = os.scandir
+
+    def refused(path: str) -> object:
+        if os.fspath(path).endswith("/closed"):
+            raise PermissionError(errno.EACCES, "refused", path)
+        return scan(path)
+
+    def copied(source: Path, _to: Path) -> None:
+        raise OSError(*((errno.EIO, "x") if source.name == "broken" else ("no number",)))
+
+    (home / "closed").mkdir()
+    (home / "a\x1b[2J\n").mkdir()
+    os.mknod(home / "a\x1b[2J\n/socket", stat.S_IFSOCK)
+    long = "n" * 150
+    (home / long).mkdir()
+    for length in (43, 44):  # "craft/" + 150 + "/" + 43 are 200
+        os.mknod(home / long / ("p" * length), stat.S_IFSOCK)
+    (home / "broken").touch()
+    (home / "odd").touch()
+    monkeypatch.setattr(os, "scandir", refused)
+    monkeypatch.setattr(keeping, "copy_sparse", copied)
+    assert keep("craft", 1) == {
+        "Permission denied": ["craft/closed"],
+        os.strerror(errno.EIO): ["craft/broken", "craft/odd"],
+        PLAIN: [
+            "craft/a\\x1b[2J\\n/socket",
+            f"craft/{long}/{'p' * 43}",
+            f"craft/{long}/{'p' * 40}...",
+        ],
+    }
+
+
+def test_a_disk_that_is_full_is_no_file_that_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_source: Path, _to: Path) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    (home / "file").touch()
+    monkeypatch.setattr(keeping, "copy_sparse", full)
+    with pytest.raises(OSError, match="full"):
+        keep("craft", 1)
+
+
 def test_a_path_is_as_long_as_its_bytes_are(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/file").touch()
     assert kept(tmp_path / "home/file", "λ" * (LONGEST_PATH // 2 + 1), tmp_path) == DEEP
     assert kept(tmp_path / "home/file", "not-\udcff-text", tmp_path) == NAMELESS
+    longest = "/".join(["d" * 254] * 4)  # 4 * 255 bytes with their slashes, less the first
+    (tmp_path / longest).mkdir(parents=True)
+    assert kept(tmp_path / "home/file", f"{longest}/file", tmp_path) is None  # 1,024 bytes
+    assert kept(tmp_path / "home/file", f"{longest}/file2", tmp_path) == DEEP
 
 
 def test_what_lies_below_is_all_of_it_and_behind_no_link(tmp_path: Path) -> None:
