@@ -11,6 +11,7 @@ import numpy as np
 from dstcc.errors import InputError
 
 from .codes import Code, code
+from .geometry.ephemeris import ephemeris_over
 from .geometry.times import utc_of_tdb
 from .passes import Pass, passes
 from .profiles import Profile, load_profile, profile_names
@@ -96,7 +97,8 @@ def describe_profile(
     if not up:
         found = next_pass(profile, date)
         document["next_pass"] = _pass_document(found, date)
-        lines = (*lines, ("next pass", _pass_text(found, date)))
+        ahead_s = _looked_at(profile, date)[1]
+        lines = (*lines, ("next pass", _pass_text(found, date, ahead_s)))
     return Described(document, _notes(profile, state), (*lines, *_sources(profile)))
 
 
@@ -202,11 +204,24 @@ def _loss(loss_db: float) -> str:
 
 
 def next_pass(profile: Profile, date: datetime) -> Pass | None:
-    """The pass under way at a date, whole, or the next one within :data:`AHEAD_S`; ``None`` if there is none."""
-    back = date - timedelta(seconds=BACK_S)
-    found = passes(profile, back, BACK_S + AHEAD_S)
-    here = next((one for one in found if one.to_s > BACK_S and one.to_s < BACK_S + AHEAD_S), None)
-    return None if here is None else replace(here, from_s=here.from_s - BACK_S, to_s=here.to_s - BACK_S)
+    """The pass under way at a date, whole, or the next one within :data:`AHEAD_S`; ``None`` if there is none.
+
+    Where the ephemeris begins or ends sooner, a pass under way then is cut off there, and none is looked for beyond.
+    """
+    back_s, ahead_s = _looked_at(profile, date)
+    found = passes(profile, date - timedelta(seconds=back_s), back_s + ahead_s)
+    here = next((one for one in found if one.to_s > back_s and one.to_s < back_s + ahead_s), None)
+    return None if here is None else replace(here, from_s=here.from_s - back_s, to_s=here.to_s - back_s)
+
+
+def _looked_at(profile: Profile, date: datetime) -> tuple[float, float]:
+    """How far back and ahead of a date passes are looked for: not beyond the ephemeris."""
+    path, _ = parts(profile)
+    covered = ephemeris_over(path.ephemeris, date, np.zeros(1))
+    return (
+        min(BACK_S, (date - covered.first).total_seconds()),
+        min(AHEAD_S, (covered.last - date).total_seconds()),
+    )
 
 
 def _pass_document(found: Pass | None, date: datetime) -> dict[str, Any] | None:
@@ -222,9 +237,9 @@ def _pass_document(found: Pass | None, date: datetime) -> dict[str, Any] | None:
     }
 
 
-def _pass_text(found: Pass | None, date: datetime) -> str:
+def _pass_text(found: Pass | None, date: datetime, ahead_s: float) -> str:
     if found is None:
-        return f"none within {AHEAD_S / 86_400:g} days"
+        return f"none within {ahead_s / 86_400:.3g} days"
     begin, end = (date + timedelta(seconds=found.from_s), date + timedelta(seconds=found.to_s))
     most, least = found.most_bytes / 1e6, found.least_bytes / 1e6
     hidden = (

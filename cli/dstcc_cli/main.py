@@ -21,7 +21,7 @@ from typing import Any, Never
 
 import click
 
-from dstcc.characters import printable
+from dstcc.characters import printable, shortened
 from dstcc.errors import DstccError
 from dstcc.version import __version__
 
@@ -198,7 +198,20 @@ def _explain_os(error: OSError) -> int:
         where = f"{error.filename}: " if error.filename else ""
         why = f"{DISK_ERRORS[error.errno]} ({error.strerror})"
         return _fail(f"{where}{why}; nothing half-written was left", 1)
+    if error.errno == errno.ENAMETOOLONG:
+        return _fail(f"{shortened(str(error.filename))}: no file has a name of that length", 2)
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
+        return _fail("the folder in which dstcc was called is gone", 2)
     return _fail(str(error), 1)
+
+
+def _is_somewhere() -> bool:
+    """Whether the current folder is there."""
+    try:
+        os.getcwd()  # noqa: PTH109 - asks the system
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _fail(message: str, code: int) -> int:

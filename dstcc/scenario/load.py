@@ -14,6 +14,7 @@ from dstcc.characters import shortened
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored, is_file
 from dstcc.reading import MOST_DEPTH, check_depth, parse_toml, read_toml
+from dstcc.rules import rule_of, value_of
 from dstcc.trust import name as trust
 
 from .coding import is_rates_file
@@ -320,7 +321,7 @@ def _describe(item: dict[str, Any]) -> str:
         return f"{'.'.join([*keys, str(context['key'])])}: {rule}"
     if item["type"] == "missing":
         return f"{'.'.join(keys)}: missing"
-    shown = repr(item["input"])
-    if item["type"] == "rule" and (isinstance(item["input"], (dict, list, tuple)) or rule.startswith(shown)):
+    inputs = item["input"]
+    if item["type"] == "rule" and (isinstance(inputs, (dict, list, tuple)) or rule.startswith(repr(inputs))):
         return f"{'.'.join(keys)}: {rule}"
-    return f"{'.'.join(keys)} = {shortened(shown)}: {rule[0].lower()}{rule[1:]}"
+    return f"{'.'.join(keys)} = {value_of(item)}: {rule_of(item)}"

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, mod
 from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import DEFAULT_SCHEDULER, PINNED, TRANSFERS, unmet
+from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
 from .fields import AsTuple, Table, broken
@@ -158,7 +159,7 @@ def place_of(error: ValidationError | PydanticCustomError) -> tuple[str, str]:
     rule, context = str(first["msg"]), first.get("ctx") or {}
     if first["type"] == "rule":
         return _within(".".join([*loc, *([str(context["key"])] if "key" in context else [])])), rule
-    return _within(".".join(loc)) + f" = {first['input']!r}", f"{rule[0].lower()}{rule[1:]}"
+    return f"{_within('.'.join(loc))} = {value_of(dict(first))}", rule_of(dict(first))
 
 
 def _within(key: str) -> str:

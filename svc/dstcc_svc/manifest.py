@@ -19,6 +19,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from dstcc.errors import StreamError
 from dstcc.outputs import Kind, stranger
 from dstcc.reading import read_bytes, read_json
+from dstcc.rules import rule_of, value_of
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -235,10 +236,9 @@ def _adapter() -> TypeAdapter[Document]:
 
 
 def _first(error: Any) -> str:
-    first = error.errors(include_url=False, include_context=False)[0]
+    first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"]) or "the whole file"
-    value = repr(first["input"])
-    return f"{key}: {first['msg']}, got {value if len(value) <= 60 else value[:57] + '...'}"
+    return f"{key}: {rule_of(first)}, got {value_of(first)}"
 
 
 def _broken_rules(document: Document) -> Iterator[tuple[str, str]]:

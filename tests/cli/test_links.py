@@ -105,6 +105,19 @@ def test_the_next_pass_and_the_date_are_said() -> None:
     assert "next pass" not in links("mro-x-dss35", "--date", "2026-11-21", "--up").stdout
 
 
+@pytest.mark.parametrize("date", ["1972-01-01", "2049-12-31", "2050-01-01"])
+def test_the_first_and_last_days_of_the_ephemeris(date: str) -> None:
+    """The next pass is looked for a day before and 40 days after, which the ephemeris need not cover."""
+    done = links("mro-x-dss35", "--date", date)
+    assert done.exit_code == 0, done.output
+    assert f"date {date} 00:00:00 UTC" in " ".join(done.stdout.split())
+
+
+def test_the_end_of_the_ephemeris_is_the_end_of_the_search() -> None:
+    text = " ".join(links("mro-x-dss35", "--date", "2049-12-31T23:00:00").stdout.split())
+    assert "next pass none within 0.0417 days" in text
+
+
 def test_without_a_date_it_is_said_which_was_used() -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     text = " ".join(links("mro-x-dss35").stdout.split())

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -159,3 +160,32 @@ def test_a_table_goes_where_letters_are_ascii() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert b"mro-x-dss35" in done.stdout and done.stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "NAME", "-o", "x.html"],
+        ["report", "run", "-o", "NAME.html"],
+        ["play", "NAME", "-o", "x.mp4"],
+        ["query", "NAME", "SELECT 1"],
+        ["emulate", "NAME.toml", "--dry-run"],
+        ["explain", "NAME", "--trial", "x"],
+    ],
+)
+def test_a_name_longer_than_any_files_is_bad_input(words: list[str], tmp_path: Path) -> None:
+    done = invoke(
+        *(str(tmp_path / word.replace("NAME", "a" * 300)) if "NAME" in word else word for word in words)
+    )
+    assert done.exit_code == 2, done.output
+    assert "Errno" not in done.output
+
+
+def test_the_folder_one_is_in_may_be_gone(tmp_path: Path) -> None:
+    """A shell stays in a folder that was removed, and so do its commands."""
+    here = tmp_path / "here"
+    here.mkdir()
+    script = f'rmdir "{here}"; "{sys.executable}" -m dstcc_cli report run -o x.html'
+    done = subprocess.run(script, shell=True, cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "dstcc: the folder in which dstcc was called is gone\n"

@@ -68,7 +68,7 @@ def test_no_stream_directory(tmp_path: Path) -> None:
 def test_a_truncated_manifest(stream: Path, tmp_path: Path, share: float) -> None:
     whole = (stream / "manifest.json").read_bytes()
     (tmp_path / "manifest.json").write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(StreamError, match=r"manifest\.json: the whole file: Invalid JSON"):
+    with pytest.raises(StreamError, match=r"manifest\.json: the whole file: invalid JSON"):
         load_manifest(tmp_path)
 
 
@@ -80,10 +80,10 @@ def _layer(document: dict[str, Any], chunk: int = 1, layer: int = 2) -> dict[str
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema=2), "schema: Input should be 1, got 2"),
-        (lambda d: d.update(extra=1), "extra: Unexpected keyword argument"),
-        (lambda d: d.pop("codec"), "codec: Field required"),
-        (lambda d: d.update(width="96"), "width: Input should be a valid integer, got '96'"),
+        (lambda d: d.update(schema=2), "schema: input should be 1, got 2"),
+        (lambda d: d.update(extra=1), "extra: unexpected keyword argument"),
+        (lambda d: d.pop("codec"), "codec: field required"),
+        (lambda d: d.update(width="96"), "width: input should be a valid integer, got '96'"),
         (lambda d: d.update(width=95), "width: 95 is not even"),
         (lambda d: d.update(spatial_layers=0), "spatial_layers: .* greater than or equal to 1"),
         (lambda d: d.update(spatial_layers=4), "spatial_layers: .* less than or equal to 3"),
@@ -94,7 +94,7 @@ def _layer(document: dict[str, Any], chunk: int = 1, layer: int = 2) -> dict[str
         ),
         (lambda d: d.update(time_base="1/0"), "time_base: '1/0' is not two positive integers"),
         (lambda d: d.update(duration_s=3.0), "duration_s: 3.0 is not the end of the last chunk"),
-        (lambda d: d.update(chunks=[]), "chunks: Tuple should have at least 1 item"),
+        (lambda d: d.update(chunks=[]), r"chunks: must have at least 1 values, has 0, got \[\]"),
         (lambda d: d["chunks"].pop(1), r"chunks\.1\.index: is 2"),
         (lambda d: d["chunks"][1].update(start_s=0.5), r"chunks\.1\.start_s: 0.5 is not"),
         (

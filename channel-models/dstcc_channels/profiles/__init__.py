@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from dstcc.errors import InputError
 from dstcc.reading import read_toml
+from dstcc.rules import rule_of, value_of
 
 from ..data import nearest
 from .model import Direction, Down, FixedUp, Profile, Up
@@ -74,4 +75,4 @@ def _describe(item: dict[str, Any]) -> str:
         return f"{keys}: missing"
     if item["type"] == "rule":
         return f"{keys}: {rule}" if keys else rule
-    return f"{keys} = {item['input']!r}: {rule[0].lower()}{rule[1:]}"
+    return f"{keys} = {value_of(item)}: {rule_of(item)}"
