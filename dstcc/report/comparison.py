@@ -59,6 +59,7 @@ WORDS = {
     LEADS: "better than each of the others compared",
     HIGHEST: "the highest interquartile mean of those compared, but not significantly higher than each of the others",
     ALONE: "there is no other algorithm to rank it by",
+    SAME_VALUE: "the leader's value at each common seed",
     WORSE: f"{BETTER_SEEDS} common seeds or more, and a significant difference (paired t test, Holm's correction, 5 %)",
     LOWER: "a significant difference, but of too few seeds, or the leader was trained or chosen on this scenario",
     HIGHER_MEAN: "its mean is significantly higher than the leader's, though its interquartile mean is not",

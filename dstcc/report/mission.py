@@ -14,7 +14,7 @@ from dstcc.clock import Clock
 from dstcc.errors import RunError
 
 from .controllers import controllers_of
-from .model import Section
+from .model import Section, Trial
 from .numbers import quantity, scientific, span
 from .tables import Tables
 
@@ -243,12 +243,23 @@ def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
         ("Video", f"{kind}, {quantity('seconds', duration_s)} in {_count(count, 'chunk')}"),
         ("Layers", f"{parts} = {quantity('bps', offered)}"),
     ]
-    capacity = sum(link.rate_bps or 0.0 for link in section.representative[0].links)
-    if capacity:
-        facts.append(
-            ("Load", f"{offered / capacity * 100:.0f} % of the links' {quantity('bps', capacity)} together")
-        )
-    return facts
+    load = _load(section.representative[0], offered, float(chunks["bytes"].sum()))
+    return [*facts, ("Load", load)] if load else facts
+
+
+def _load(trial: Trial, offered_bps: float, offered_bytes: float) -> str:
+    """The video's share of what the links carry, at their rates and, where they have outages, in their contacts."""
+    rate_bps = sum(link.rate_bps or 0.0 for link in trial.links)
+    if not rate_bps:
+        return ""
+    said = f"{offered_bps / rate_bps * 100:.0f} % of the links' {quantity('bps', rate_bps)} together"
+    if not any(link.outages for link in trial.links):
+        return said
+    fits_bytes = sum(contact.get("capacity_bytes") or 0.0 for contact in trial.contacts)
+    if not fits_bytes:
+        return f"{said} while all are up"
+    share = f"{offered_bytes / fits_bytes * 100:.0f} % of the {quantity('bytes', fits_bytes)}"
+    return f"{said} while all are up; {share} that fit into the contacts until the run's end"
 
 
 def _playout(section: Section) -> str:

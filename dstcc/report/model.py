@@ -42,6 +42,7 @@ class TrialLink:
     name: str
     rate_bps: float | None
     rtt_s: float | None
+    outages: int = 0
 
     def bdp_segments(self, wire_bytes: int) -> float | None:
         """The bandwidth-delay product in segments of ``wire_bytes``."""

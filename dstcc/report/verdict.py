@@ -83,7 +83,9 @@ def leading(comparison: Comparison) -> str:
     ]
     if len(shown) < len(behind):
         rest_of = [comparison.values[name].value for name in behind[NAMED:]]
-        parts.append(f"{len(rest_of)} others between {UNIT.number(rest_of[-1])} and {UNIT.text(rest_of[0])}")
+        least, most = UNIT.number(rest_of[-1]), UNIT.number(rest_of[0])
+        between = "" if least == most else f"between {least} and "
+        parts.append(f"{len(rest_of)} others {between}{UNIT.text(rest_of[0])}")
     return f"{text}; {_joined(parts)}." if parts else f"{text}."
 
 
@@ -139,7 +141,7 @@ def _ranked(comparison: Comparison, names: list[str]) -> str:
     """Some of the algorithms with their values, in the order of the ranking."""
     ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in names]
     return _joined(
-        ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
+        ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others no more"]
     )
 
 
@@ -154,6 +156,8 @@ def _missing(comparison: Comparison) -> str:
 def _comparison(comparison: Comparison) -> str:
     """What the differences at the same seeds show."""
     top = comparison.values[comparison.leader]
+    tied = any(abs(comparison.values[name].value - top.value) <= SAME for name in comparison.rivals)
+    leader, own = (comparison.leader, f"that of {comparison.leader}") if tied else ("It", "its own")
     if not top.has_interval:
         return "One seed: no interval exists, so this says nothing about other draws of the links and losses."
     groups = {
@@ -163,16 +167,16 @@ def _comparison(comparison: Comparison) -> str:
     parts = []
     if worse := groups[WORSE]:
         whom = "each of the others" if len(worse) == len(comparison.rivals) > 1 else _list(worse)
-        parts.append(f"It is better than {whom}{_margin(comparison, worse)}.")
+        parts.append(f"{leader} is better than {whom}{_margin(comparison, worse)}.")
     if lower := groups[LOWER]:
         parts.append(
-            f"It is ahead of {_list(lower)}{_margin(comparison, lower)}, but {_why_not(comparison)}."
+            f"{leader} is ahead of {_list(lower)}{_margin(comparison, lower)}, but {_why_not(comparison)}."
         )
     elif comparison.doubt:
         parts.append(f"Mind that {comparison.doubt}.")
     if higher := groups[HIGHER_MEAN]:
         parts.append(
-            f"The mean of {_list(higher)} is higher than its own, though the interquartile mean is not."
+            f"The mean of {_list(higher)} is higher than {own}, though the interquartile mean is not."
         )
     if unclear := groups[UNCLEAR]:
         parts.append(f"These seeds do not tell {_list([comparison.leader, *unclear])} apart.")

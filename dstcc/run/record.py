@@ -89,6 +89,7 @@ LINKS = [
         "rate_bps": (int, float, dict, list),
         "delay_s": (int, float, dict, list),
         "rtt_s": NUMBER,
+        "outages": (int,),
     }
 ]
 """What the columns ``contacts`` and ``links`` of a trial hold as JSON."""

@@ -41,7 +41,7 @@ from dstcc.report.pooled import pool
 from dstcc.report.ranking import Beside, Ranked, headings, leader_of, words_of
 from dstcc.report.ranking import ranking as ranking_of
 from dstcc.report.summary import section_ranking
-from dstcc.report.verdict import equal_lanes, leading, pooled_verdict, verdict, without_rates
+from dstcc.report.verdict import _ranked, equal_lanes, leading, pooled_verdict, verdict, without_rates
 from dstcc.scenario import load_scenario
 from dstcc.stats import (
     SAME,
@@ -566,6 +566,34 @@ def test_those_that_are_not_named_have_their_least_and_their_highest() -> None:
     rivals = {f"r{n}": [0.9 - n / 10] * 10 for n in range(6)}
     said = leading(compare({"a": HIGH, **rivals})).replace("\u202f", " ")
     assert said.endswith("r3 60.0 % and 2 others between 40.0 and 50.0 %.")
+
+
+def test_others_that_are_equal_have_one_value() -> None:
+    rivals = {f"r{n}": [0.4] * 10 for n in range(6)}
+    said = leading(compare({"a": HIGH, **rivals})).replace("\u202f", " ")
+    assert said.endswith("r3 40.0 % and 2 others 40.0 %.")
+
+
+def test_of_equal_leaders_the_sentence_names_the_one_it_is_about() -> None:
+    """*It* would be either of them."""
+    said = verdict(section({"a": HIGH, "b": HIGH, "c": LOW}))
+    assert "a and b each brought home" in said
+    assert "a is better than c by " in said
+    few = verdict(section({"a": HIGH[:3], "b": HIGH[:3], "c": LOW[:3]}))
+    assert "a is ahead of c by " in few
+
+
+def test_every_word_of_a_table_is_explained() -> None:
+    comparison = compare({"a": HIGH, "b": HIGH, "c": LOW, "d": MIXED, "e": HIGH[:1]})
+    words = {comparison.word(name) for name in "abcde"}
+    assert words == {HIGHEST, SAME_VALUE, WORSE, UNCLEAR, ONE_SEED}
+    assert {word for word, _ in words_of(ranking(comparison))} == words
+
+
+def test_equals_of_those_that_are_named_are_not_less() -> None:
+    equal = {f"r{n}": [0.4] * 10 for n in range(7)}
+    made = compare({"a": HIGH, **equal})
+    assert _ranked(made, list(equal)).endswith("r3 40.0\u202f% and 3 others no more")
 
 
 def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:

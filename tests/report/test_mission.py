@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from dstcc.report.mission import _more
+from types import SimpleNamespace
+from typing import Any
+
+from dstcc.report.mission import _load, _more
+from dstcc.report.model import TrialLink
+
+
+def load(links: list[TrialLink], contacts: list[dict[str, Any]]) -> str:
+    """Of a video of 1,000 s at 100 kbit/s."""
+    trial: Any = SimpleNamespace(links=links, contacts=contacts)
+    return _load(trial, 1e5, 12.5e6).replace("\u202f", " ").replace("\u00a0", " ")
+
+
+def test_the_load_counts_contacts() -> None:
+    """Two links of 1 Mbit/s, up for 50 s each, can carry 12.5 MB: the video takes all of that, not 5 %."""
+    up = TrialLink("a", 1e6, 2.0)
+    assert load([up, up], []) == "5 % of the links' 2 Mb/s together"
+    dark = TrialLink("a", 1e6, 2.0, 1)
+    assert load([dark, up], []) == "5 % of the links' 2 Mb/s together while all are up"
+    contacts = [{"capacity_bytes": 6.25e6}, {"capacity_bytes": 6.25e6}]
+    assert load([dark, dark], contacts).endswith(
+        " while all are up; 100 % of the 12.5 MB that fit into the contacts until the run's end"
+    )
+    assert load([dark], [{"from_s": 0.0}]).endswith("while all are up")
+    assert load([TrialLink("a", None, None)], []) == ""
 
 
 def test_who_else_is_on_a_link() -> None:
