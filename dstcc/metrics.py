@@ -7,7 +7,6 @@ deadlines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -58,17 +57,30 @@ METRICS = (
     "vmaf",
     "oracle_ratio",
 )
-"""Every metric that is one number; ``layers_played.none``, ``layers_played.0``, .. come before them."""
+"""Every metric that is one number; those of :data:`LEVELS` come before them."""
+LEVELS = ("layers_played.none", *(f"layers_played.{layer}" for layer in range(8)))
+"""The share of chunks by highest layer played, from none (level −1) on; a video has the first few of them."""
+SHARES = (
+    *LEVELS,
+    "playback_ratio",
+    "full_quality_ratio",
+    "weighted_layers",
+    "hol_blocking_ratio",
+    "repair_ratio",
+    "decoded_ratio",
+    "fairness_jain",
+    "own_share",
+    "oracle_ratio",
+)
+"""Metrics from 0 to 1."""
 
 NS = 1e-9
 NEVER = np.iinfo(np.int64).max
 
-_LAYERS_PLAYED = re.compile(r"layers_played\.(none|[0-7])")
-
 
 def is_metric(name: str) -> bool:
-    """Whether ``name`` is a metric's, ``layers_played.none`` and ``layers_played.0`` and so on included."""
-    return name in METRICS or _LAYERS_PLAYED.fullmatch(name) is not None
+    """Whether ``name`` is a metric's, those of :data:`LEVELS` included."""
+    return name in METRICS or name in LEVELS
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ since pyarrow ends the process where that is damaged.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,11 +59,21 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         return rows_of(file, columns)
 
 
-def groups_of(path: Path, column: str) -> Mapping[str, Sequence[int]]:
-    """Each text of a column, and the row groups that have it. Raises one of :data:`UNREADABLE`."""
-    found: dict[str, list[int]] = {}
+@dataclass(frozen=True)
+class Places:
+    """Each text of a column: in which row groups it is, and in how many rows."""
+
+    groups: Mapping[str, Sequence[int]]
+    rows: Mapping[str, int]
+
+
+def places_of(path: Path, column: str) -> Places:
+    """Where each text of a column is. Raises one of :data:`UNREADABLE`."""
+    groups: dict[str, list[int]] = {}
+    rows: Counter[str] = Counter()
     with parquet_file(path, [column]) as file:
         for group in range(file.num_row_groups):
-            for text in pc.unique(rows_of(file, [column], [group])[column]).to_pylist():
-                found.setdefault(text, []).append(group)
-    return found
+            for found in pc.value_counts(rows_of(file, [column], [group])[column]).to_pylist():
+                groups.setdefault(found["values"], []).append(group)
+                rows[found["values"]] += found["counts"]
+    return Places(groups, rows)

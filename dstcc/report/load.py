@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
+from dstcc.metrics import LEVELS
 
 from .catalogue import METRICS
 from .controllers import chosen_on, distinguished, labelled, namesakes
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
-
-MOST_OF_A_METRIC = 1e30
-"""Above all bytes and rates; what is more, or no number, is left out as a missing value."""
 
 if TYPE_CHECKING:
     from dstcc.run import Run
@@ -163,9 +161,7 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
             seed=int(row["seed"]),
             ok=row["status"] == "ok",
             error=str(row.get("error") or ""),
-            metrics={
-                metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None
-            },
+            metrics={metric.key: row[metric.key] for metric in METRICS if row[metric.key] is not None},
             played=_played(row),
             links=_links(parse(row.get("links"), LINKS, "links")),
             contacts=tuple(parse_contacts(row.get("contacts"))),
@@ -181,18 +177,8 @@ def _name(controller: str | None, congestion: str, scheduler: str, variant: str 
     return f"{variant or algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
 
 
-def _finite(row: Mapping[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    return float(value) if value is not None and abs(value) <= MOST_OF_A_METRIC else None
-
-
 def _played(row: Mapping[str, Any]) -> dict[int, float]:
-    prefix = "layers_played."
-    shares = {key.removeprefix(prefix): row[key] for key in row if key.startswith(prefix)}
-    for key, share in shares.items():
-        if share is not None and not 0 <= share <= 1:
-            raise ValueError(f"{prefix}{key} is {share}, no share of the chunks")
-    return {-1 if key == "none" else int(key): share for key, share in shares.items() if share is not None}
+    return {level: row[name] for level, name in enumerate(LEVELS, -1) if row.get(name) is not None}
 
 
 def _links(drawn: list[dict[str, Any]]) -> tuple[TrialLink, ...]:
@@ -202,7 +188,8 @@ def _links(drawn: list[dict[str, Any]]) -> tuple[TrialLink, ...]:
         delay, rtt = _number(link.get("delay_s")), _number(link.get("rtt_s"))
         if rtt is None and delay is not None:
             rtt = 2 * delay
-        links.append(TrialLink(str(link.get("name", "")), _number(link.get("rate_bps")), rtt))
+        name, rate_bps = str(link.get("name", "")), _number(link.get("rate_bps"))
+        links.append(TrialLink(name, rate_bps, rtt, link.get("outages") or 0))
     return tuple(links)
 
 

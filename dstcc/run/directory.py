@@ -33,7 +33,7 @@ from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
 from dstcc.metrics import METRICS, Metrics
 from dstcc.outputs import Kind, check_output, stranger
-from dstcc.parquet import UNREADABLE, read_parquet
+from dstcc.parquet import UNREADABLE, Places, read_parquet
 from dstcc.reading import read_json, read_toml
 from dstcc.scenario import (
     Scenario,
@@ -52,6 +52,7 @@ from dstcc.scenario import (
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.notes import notes_on_coding
 
+from .agreement import CHUNK_KEYS, SAMPLE_KEYS, check_chunks, check_counts, check_samples, check_trials
 from .backends import Backend
 from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import footings
@@ -66,6 +67,7 @@ from .tables import (
     ALWAYS,
     SAMPLES,
     TRIALS,
+    VALUES,
     chunk_file,
     chunk_rows,
     sample_file,
@@ -221,11 +223,19 @@ class Run:
         path, schema = self.path / f"{name}.parquet", {"chunks": ALWAYS, "samples": SAMPLES}[name]
         if name not in self._groups:
             self._groups[name] = groups_by_trial(path, schema)
-        rows = read_table(path, schema, ("trial", *columns), self._groups[name].get(trial, ()))
-        rows = rows.filter(pc.equal(rows["trial"], trial)).select(list(columns))
+            if name == "chunks":
+                check_counts(path, self._groups[name].rows)
+        keys = CHUNK_KEYS if name == "chunks" else SAMPLE_KEYS
+        wanted = list(dict.fromkeys(("trial", *columns, *keys)))
+        rows = read_table(path, schema, wanted, self._groups[name].groups.get(trial, ()))
+        rows = rows.filter(pc.equal(rows["trial"], trial))
         if not rows.num_rows:
             raise RunError(f"{path}: has no rows of trial {trial!r}")
-        return rows
+        if name == "chunks":
+            check_chunks(path, trial, rows, next((row for row in self.trials if row["id"] == trial), None))
+        else:
+            check_samples(path, trial, rows)
+        return rows.select(list(columns))
 
     def links(self) -> pa.Table:
         """``links.parquet``; without rows for a run of before there was one. :class:`RunError` when it is damaged."""
@@ -234,15 +244,12 @@ class Run:
 
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
-        table = self.rows("chunks", trial, ("chunk", "layer", "played_level"))
-        rows = zip(*(table[name].to_pylist() for name in ("chunk", "layer", "played_level")), strict=True)
-        level = {chunk: level for chunk, layer, level in rows if layer == 0}
-        if not level or sorted(level) != list(range(len(level))):
-            raise RunError(f"{self.path / 'chunks.parquet'}: trial {trial!r} has no row for every chunk")
-        return [level[chunk] for chunk in range(len(level))]
+        table = self.rows("chunks", trial, CHUNK_KEYS)
+        rows = zip(*(table[name].to_pylist() for name in CHUNK_KEYS), strict=True)
+        return [level for _, level in sorted((chunk, level) for chunk, layer, level in rows if layer == 0)]
 
     @cached_property
-    def _groups(self) -> dict[str, Mapping[str, Sequence[int]]]:
+    def _groups(self) -> dict[str, Places]:
         """Of a table that was asked for a trial's rows: where in the file each trial's are."""
         return {}
 
@@ -375,7 +382,8 @@ def load_run(path: Path) -> Run:
         check_columns(path / name, schema)
     if (path / "links.parquet").exists():  # a run of before has none
         check_columns(path / "links.parquet", LINKS)
-    rows = read_table(path / "trials.parquet", TRIALS).to_pylist()
+    rows = read_table(path / "trials.parquet", TRIALS, also=VALUES).to_pylist()
+    check_trials(path / "trials.parquet", rows, meta)
     trials = [row | {name: None for name in METRICS if name not in row} for row in rows]
     return Run(path, meta, scenario, trials)
 

@@ -6,7 +6,7 @@ and numbers are ones that a run can have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,11 +15,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dstcc.errors import RunError
-from dstcc.parquet import UNREADABLE, groups_of, parquet_file, rows_of
+from dstcc.metrics import METRICS, SHARES
+from dstcc.parquet import UNREADABLE, Places, parquet_file, places_of, rows_of
 
 MOST_S = 1e12
 """Seconds that no mission reaches."""
+MOST = 1e18
+"""Bytes, or bits a second, that no link carries."""
+SHARE = (0.0, 1 + 1e-9)
 RANGES: dict[str, tuple[float, float]] = {
+    **{name: (0.0, MOST_S if name.endswith("_s") else MOST) for name in METRICS},
+    **dict.fromkeys(SHARES, SHARE),
+    "psnr_db": (0, 100 + 1e-9),
+    "ssim": (-1, 1 + 1e-9),
+    "vmaf": (0, 100 + 1e-9),
     "chunk": (0, 2**31 - 1),
     "layer": (0, 63),
     "played_level": (-1, 63),
@@ -33,8 +42,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "lost_segments": (0, 2**53),
     "retransmitted_segments": (0, 2**53),
     "queue_bytes": (0, 2**53),
-    "rate_bps": (0, 1e18),
-    "pacing_bps": (0, 1e18),
+    "rate_bps": (0, MOST),
+    "pacing_bps": (0, MOST),
+    "loss": SHARE,
     "seed": (0, 2**63 - 1),
 }
 """Least and greatest value of a column; of times (``.._s``) see :data:`MOST_S`."""
@@ -51,10 +61,11 @@ def read_table(
     schema: pa.Schema,
     columns: Sequence[str] | None = None,
     groups: Sequence[int] | None = None,
+    also: pa.Schema | None = None,
 ) -> pa.Table:
     """A table, or some columns of it, or of some row groups; columns that ``schema`` knows have its types.
 
-    Raises :class:`RunError` naming the file and the column.
+    So have those of ``also``, which may be missing. Raises :class:`RunError` naming the file and the column.
     """
     with _whole(path) as file:
         _check(path, file, (*schema.names, *(columns or ())))
@@ -62,18 +73,18 @@ def read_table(
             table = rows_of(file, columns, groups)
         except UNREADABLE as error:
             raise RunError(f"{path}: damaged ({error})") from None
+    fields = {field.name: field for field in (*(also or ()), *schema)}
     for place, name in enumerate(table.column_names):
-        if name in schema.names:
-            column = _typed(path, table.column(name), schema.field(name))
-            table = table.set_column(place, schema.field(name), column)
+        if name in fields:
+            table = table.set_column(place, fields[name], _typed(path, table.column(name), fields[name]))
     return table
 
 
-def groups_by_trial(path: Path, schema: pa.Schema) -> Mapping[str, Sequence[int]]:
-    """Each trial, and the row groups that have its rows. Raises :class:`RunError` naming the file."""
+def groups_by_trial(path: Path, schema: pa.Schema) -> Places:
+    """Where each trial's rows are. Raises :class:`RunError` naming the file."""
     check_columns(path, schema)
     try:
-        return groups_of(path, "trial")
+        return places_of(path, "trial")
     except UNREADABLE as error:
         raise RunError(f"{path}: damaged ({error})") from None
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dstcc.engine.config import subflow_links
-from dstcc.metrics import METRICS, NEVER
+from dstcc.metrics import LEVELS, METRICS, NEVER
 from dstcc.scenario import describe
 
 from .gather import Column, TableFile, Words
@@ -96,7 +96,6 @@ SAMPLE_SMALL = ("subflow", "lost_segments", "retransmitted_segments", "queue_byt
 
 def trials_schema(layers: int) -> pa.Schema:
     """The columns of ``trials.parquet`` for a video of that many layers; a row per trial."""
-    shares = ["layers_played.none", *(f"layers_played.{layer}" for layer in range(layers))]
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -107,7 +106,7 @@ def trials_schema(layers: int) -> pa.Schema:
             pa.field("seed", pa.int64(), nullable=False),
             pa.field("status", pa.string(), nullable=False),
             pa.field("error", pa.string()),
-            *(pa.field(name, pa.float64()) for name in [*shares, *METRICS]),
+            *(pa.field(name, pa.float64()) for name in (*LEVELS[: layers + 1], *METRICS)),
             pa.field("links", pa.string()),
             pa.field("flows", pa.string()),
             pa.field("contacts", pa.string()),
@@ -119,6 +118,8 @@ def trials_schema(layers: int) -> pa.Schema:
 
 TRIALS = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])
 """The columns that the trials of every run have; one of before a metric came to be has no value of it."""
+VALUES = pa.schema([pa.field(name, pa.float64()) for name in (*LEVELS, *METRICS)])
+"""The metrics, of which a run has those of its time."""
 
 
 def trials_table(rows: Sequence[dict[str, Any]], layers: int) -> pa.Table:

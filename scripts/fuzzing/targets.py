@@ -336,14 +336,14 @@ class _Remembered:
 
         real = getattr(reading, name)
 
-        def asked(path: Path, *more: Any) -> Any:
+        def asked(path: Path, *more: Any, **named: Any) -> Any:
             if path.name == self._changed or not path.exists():
-                return real(path, *more)
-            key = (str(path), name, str(more))
+                return real(path, *more, **named)
+            key = (str(path), name, str(more), str(named))
             if key not in self._known:
                 if len(self._known) > self.MOST:
                     self._known.clear()
-                self._known[key] = real(path, *more)
+                self._known[key] = real(path, *more, **named)
             return self._known[key]
 
         return asked
@@ -368,22 +368,49 @@ EDITS: tuple[Any, ...] = (
 )
 
 
+ROWS = ("taken out", "twice", "none", "half", "backwards")
+"""What an edit does to a table's rows, or to the one that it names."""
+TYPES = ("string", "bool", "double", "int64", "uint8", "null")
+"""What it makes of a column."""
+
+
+def _changed(table: Any, column: int, row: int, change: int) -> Any:
+    """A table with a value, its rows, or a column's type changed."""
+    import pyarrow as pa
+
+    index, row = column % table.num_columns, row % table.num_rows
+    field = table.schema.field(index)
+    if change < len(EDITS):
+        values = table.column(index).to_pylist()
+        values[row] = EDITS[change]
+        return table.set_column(index, field, pa.array(values, field.type))
+    if change < len(EDITS) + len(TYPES):
+        kind = TYPES[change - len(EDITS)]
+        cast = pa.nulls(table.num_rows) if kind == "null" else table.column(index).cast(kind, safe=False)
+        return table.set_column(index, field.name, cast)
+    rows = {
+        "taken out": [*range(row), *range(row + 1, table.num_rows)],
+        "twice": [*range(table.num_rows), row],
+        "none": [],
+        "half": range(table.num_rows // 2),
+        "backwards": range(table.num_rows - 1, -1, -1),
+    }
+    return table.take(pa.array(rows[ROWS[change - len(EDITS) - len(TYPES)]], pa.int64()))
+
+
 def _edited(content: bytes, edit: bytes) -> bytes:
-    """A table with one value changed: column, row and value by three bytes; as it was if it can have none such."""
+    """A table with one change: column, row and change by three bytes; as it was if it can have none such."""
     import io
 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    column, row, value = (edit + b"\0\0\0")[:3]
+    column, row, change = (edit + b"\0\0\0")[:3]
     table = pq.read_table(io.BytesIO(content))
-    index = column % table.num_columns
-    field, values = table.schema.field(index), table.column(index).to_pylist()
-    if not values:
+    if not table.num_rows:
         return content
-    values[row % len(values)] = EDITS[value % len(EDITS)]
     try:
-        changed = table.set_column(index, field, pa.array(values, field.type))
+        changed = _changed(table, column, row, change % (len(EDITS) + len(TYPES) + len(ROWS)))
         out = io.BytesIO()
         pq.write_table(changed, out)
     except (pa.ArrowException, TypeError, OverflowError, ValueError):
@@ -421,6 +448,7 @@ def _run(room: Room, data: bytes) -> None:
                 for loaded in section.runs:
                     for row in loaded.trials:
                         loaded.levels(str(row["id"]))
+                        loaded.rows("samples", str(row["id"]), ("t_s",))
     finally:
         (run / name).write_bytes(good)
 
@@ -433,7 +461,7 @@ def _runs(_room: Room) -> list[bytes]:
         for number, (name, _) in enumerate(files)
         if name.endswith(".parquet")
         for column in range(0, 32, 4)
-        for value in (0, 1, 4)
+        for value in (0, 1, 4, *range(len(EDITS), len(EDITS) + len(TYPES) + len(ROWS), 3))
     ]
     return [dict(files)["run.json"], *wanted, *edits]
 

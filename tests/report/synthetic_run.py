@@ -64,9 +64,10 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
     samples: list[pa.Table] = []
     for congestion in spec.congestion:
         for seed in spec.seeds:
-            trial_id = f"{congestion}+{spec.scheduler}/s{seed}"
+            scheduler = "none" if congestion == "ltp" else spec.scheduler
+            trial_id = f"{congestion}+{scheduler}/s{seed}"
             links = draw_links(seed)
-            row = trial_row(trial_id, congestion, seed, links) | {"scheduler": spec.scheduler}
+            row = trial_row(trial_id, congestion, seed, links) | {"scheduler": scheduler}
             if congestion in [about["name"] for about in spec.controllers]:
                 trial_id = f"{congestion}/s{seed}"
                 agent = {"congestion": "agent", "scheduler": "agent", "controller": congestion}

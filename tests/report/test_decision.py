@@ -40,7 +40,6 @@ def box(tmp_path: Path) -> Decision:
 
 
 PLAYED: dict[str, Any] = {
-    "scheduler": ["minrtt"] * 3 + ["none"] * 3,
     "playback_ratio": [0.5, 0.5, 0.5, 0.75, 0.75, 0.75],
     "full_quality_ratio": [0.25, 0.25, 0.25, 0.5, 0.5, 0.5],
     "weighted_layers": [0.4, 0.4, 0.4, 0.7, 0.7, 0.7],
