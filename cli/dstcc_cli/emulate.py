@@ -279,6 +279,7 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     from rich.table import Table
 
     from dstcc.algorithms import RECONSTRUCTED
+    from dstcc.report.least_delay import words
 
     from .trials import show_algorithms
 
@@ -308,6 +309,8 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     delay, length = plan.playout_delay_s, plan.mission_s
     when = f", {clock.between(0.0, length)} UTC" if clock.dated else ""
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s{when}")
+    if plan.least_playout_delays:
+        out.print(f"least playout delay with all in time: {words(plan.least_playout_delays)}", soft_wrap=True)
     heading = "in mission time:" if plan.distorts else "nothing distorted"
     out.print(f"time scale S = {plan.scale:g}, {heading}")
     for line in plan.distorts:

@@ -13,6 +13,7 @@ import numpy as np
 from dstcc.algorithms import TRANSFERS
 
 from .footing import footings_of
+from .least_delay import words
 from .model import Algorithm, Section, paired, plain_name
 from .numbers import SPACE, UNKNOWN, Unit, unit_for, with_interval
 from .tables import Tables
@@ -46,6 +47,8 @@ class Decision:
     rows: tuple[Brought, ...]
     passes: int
     """Over so many passes the figures are divided; 1: they are of the whole mission."""
+    least_delay: str
+    """In words, with less than which playout delay nobody has everything in time; empty for a run that does not say."""
     beside: str
     """The algorithm that the last column compares with; empty without that column."""
 
@@ -89,7 +92,9 @@ def decide(section: Section, tables: Tables) -> Decision | None:
     others = (a for a in section.finished if a is not section.best)
     other = ltp if ltp is not section.best and ltp is not None else next(others, None)
     sentence = _sentence(section.best, other, clock, share_s, passes)
-    return Decision(sentence, tuple(headings), tuple(rows), passes, name)
+    delays = section.meta.get("least_playout_delays")
+    least = words(delays) if delays else ""
+    return Decision(sentence, tuple(headings), tuple(rows), passes, least, name)
 
 
 def _video_s(section: Section, tables: Tables) -> float:

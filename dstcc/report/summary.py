@@ -263,6 +263,7 @@ def _section_document(section: Section) -> dict[str, Any]:
         "backend": section.meta.get("backend"),
         "scale": section.meta.get("scale"),
         "seeds": list(section.seeds),
+        "least_playout_delays": section.meta.get("least_playout_delays") or [],
         "best": section.best.name if section.best else None,
         "verdict": verdict(section),
         "reference": section.reference.name if section.reference else None,

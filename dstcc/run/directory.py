@@ -58,6 +58,7 @@ from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
+from .least_delay import documents, least_playout_delays
 from .link_table import LINKS, links_table
 from .logs import log_names, logs_of, write_logs
 from .machine import git_commit, machine
@@ -542,6 +543,7 @@ def _meta(
         ),
         **_facts(backend, scenario),
         "seeds": list(scenario.seeds),
+        "least_playout_delays": documents(least_playout_delays(scenario, source, backend, scenario.seeds)),
         "machine": machine(),
         "wall_s": wall_s,
         "links": [{key: link[key] for key in LINK_FACTS if key in link} for link in links],

@@ -20,10 +20,15 @@ from .asked import estimates
 from .backends import backend_of
 from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import Footing, footings
+from .least_delay import documents, least_playout_delays
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.forecast.files import Controller
+
+
+PLANNED_SEEDS = 10
+"""Of most so many seeds a plan has the least playout delay."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Plan:
     layers: int
     payload_bytes: int
     playout_delay_s: float
+    least_playout_delays: tuple[dict[str, float | None], ...]
+    """Of the first seeds, each with ``seed`` and ``delay_s``: with less no sender has everything in time."""
     mission_s: float
     """The length of a run, as a guess."""
     notes: tuple[str, ...]
@@ -121,6 +128,9 @@ def plan(
         layers=source.layers,
         payload_bytes=int(setup.objects.payload_bytes.sum()),
         playout_delay_s=setup.playout_delay_ns / 1e9,
+        least_playout_delays=documents(
+            least_playout_delays(scenario, source, backend_of(backend), scenario.seeds[:PLANNED_SEEDS])
+        ),
         mission_s=horizon_s(setup.links, setup.objects, scenario.scenario.duration_s),
         notes=(
             *link_notes(scenario),

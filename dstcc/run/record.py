@@ -27,6 +27,7 @@ SHAPE: dict[str, Any] = {
     "backend": (str,),
     "scale": NUMBER,
     "seeds": [(int,)],
+    "least_playout_delays": [Whole(seed=(int,), delay_s=(int, float, NoneType))],
     "machine": {},
     "wall_s": NUMBER,
     "links": [LINK],

@@ -510,6 +510,19 @@ def test_dry_run_runs_nothing(scenario: Path, out: Path, monkeypatch: pytest.Mon
         assert part in done.stdout, part
 
 
+def test_a_dry_run_says_with_which_playout_delay_everything_can_be_in_time(scenario: Path) -> None:
+    said = emulate(scenario, "--dry-run", "--seeds", "2", "--set", "link.0.loss=").stdout
+    (line,) = [
+        line for line in said.splitlines() if line.startswith("least playout delay with all in time: ")
+    ]
+    (first, second) = json.loads(
+        emulate(scenario, "--dry-run", "--json", "--seeds", "2", "--set", "link.0.loss=").stdout
+    )["least_playout_delays"]
+    assert f"{max(first['delay_s'], second['delay_s']):,.6g} s" in line
+    stall = emulate(scenario, "--dry-run", "--set", 'playout={mode = "stall"}').stdout
+    assert "least playout delay" not in stall
+
+
 def test_a_dry_run_shows_who_else_is_on_the_link(scenario: Path) -> None:
     done = emulate(
         scenario,

@@ -91,16 +91,32 @@ inline std::vector<WantedLayer> that_fit_alone(const std::vector<WantedLayer>& l
     return kept;
 }
 
-// Whole layers weigh a multiple of what all weights are multiples of; where these are no integers nothing is known.
-inline double in_whole_layers(double total, const std::vector<double>& weights) {
-    constexpr double kMostInteger = 9e15, kRounding = 1e-6;
+// Whether the windows have room for all of each chunk's bytes.
+inline bool all_fit(const Windows& windows, const std::vector<double>& bytes) {
+    double needed = 0;  // by this deadline, since the release from which on that is most
+    for (std::size_t k = 0; k < bytes.size(); ++k) {
+        needed = std::max(needed, windows.q[k]) + bytes[k];
+        if (needed > windows.p[k]) return false;
+    }
+    return true;
+}
+
+// What all weights are multiples of; 0 where these are no integers, as nothing is known then.
+inline double unit_of(const std::vector<double>& weights) {
+    constexpr double kMostInteger = 9e15;
     std::int64_t unit = 0;
     for (const double weight : weights) {
-        if (weight != std::floor(weight) || std::abs(weight) > kMostInteger) return total;
-        unit = std::gcd(unit, static_cast<std::int64_t>(weight));
+        if (weight != std::floor(weight) || std::abs(weight) > kMostInteger) return 0;
+        const auto whole = static_cast<std::int64_t>(weight);
+        if (unit == 0 || whole % unit != 0) unit = std::gcd(unit, whole);
     }
-    if (unit == 0) return total;
-    return std::floor(total / static_cast<double>(unit) + kRounding) * static_cast<double>(unit);
+    return static_cast<double>(unit);
+}
+
+// Whole layers weigh a multiple of the unit of their weights.
+inline double in_whole_layers(double total, double unit) {
+    constexpr double kRounding = 1e-6;
+    return unit == 0 ? total : std::floor(total / unit + kRounding) * unit;
 }
 
 }  // namespace dstcc

@@ -43,6 +43,8 @@
 #include "oracle/oracle.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "link/contact.hpp"
@@ -76,42 +78,32 @@ LinkConfig second_hop(const LinkConfig& link) {
     return hop;
 }
 
-// When chunks may be under way on a link, or on the hop behind its relay; false: none ever in time.
-bool chunk_times(const LinkConfig& link, const std::vector<Time>& release, const std::vector<Time>& deadline, Time open,
-                 Time before, ChunkTimes& times) {
-    const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
-    bool useful = false;
-    times.release.resize(release.size());
-    times.end.resize(release.size());
-    for (std::size_t k = 0; k < release.size(); ++k) {
-        times.release[k] = std::max(release[k], open) + before;
-        times.end[k] = std::max(delay.latest_departure(deadline[k]), times.release[k]);
-        if (k > 0) times.end[k] = std::max(times.end[k], times.end[k - 1]);
-        useful = useful || times.end[k] > times.release[k];
-    }
-    return useful;
-}
+// What a layer takes.
+struct Cost {
+    double full_bytes, line_bytes;
+};
 
-// What each layer takes.
-std::vector<WantedLayer> wanted_layers(const EngineConfig& config, const std::vector<double>& weights,
-                                       bool any_packets) {
-    const ObjectsConfig& objects = config.objects;
-    const double mss = config.transport.mss_bytes, header = config.transport.header_bytes;
-    std::vector<WantedLayer> layers;
-    layers.reserve(objects.size());
-    std::size_t chunk = 0;
-    for (std::size_t o = 0; o < objects.size(); ++o) {
-        if (o > 0 && objects.chunk[o] != objects.chunk[o - 1]) ++chunk;
-        const auto payload = static_cast<double>(objects.payload_bytes[o]);
-        const auto full = static_cast<double>(objects.payload_bytes[o] / config.transport.mss_bytes);
-        const bool short_one = objects.payload_bytes[o] % config.transport.mss_bytes > 0;
-        if (any_packets)
-            layers.push_back({chunk, weights[o], 0, payload * (mss + header) / mss});
-        else
-            layers.push_back({chunk, weights[o], full * (mss + header), payload + (full + short_one) * header});
+class Costs {
+public:
+    Costs(const TransportConfig& transport, bool any_packets)
+        : mss_bytes_(transport.mss_bytes),
+          mss_(static_cast<double>(transport.mss_bytes)),
+          header_(transport.header_bytes),
+          any_packets_(any_packets) {}
+    Cost of(std::int64_t payload_bytes) const {
+        const auto payload = static_cast<double>(payload_bytes);
+        if (any_packets_) return {0, payload * (mss_ + header_) / mss_};
+        const std::int64_t packets = payload_bytes / mss_bytes_;
+        const bool short_one = payload_bytes % mss_bytes_ > 0;
+        const auto full = static_cast<double>(packets);
+        return {full * (mss_ + header_), payload + (full + short_one) * header_};
     }
-    return layers;
-}
+
+private:
+    std::int64_t mss_bytes_;
+    double mss_, header_;
+    bool any_packets_;
+};
 
 WireSizes wire_sizes(const EngineConfig& config, const LinkConfig& link, bool any_packets) {
     const TransportConfig& transport = config.transport;
@@ -131,50 +123,165 @@ LinkConfig with_known_losses(LinkConfig link) {
     return link;
 }
 
-template <class ChannelOf>
-double bound(const EngineConfig& config, const std::vector<double>& weights, const Question& question,
-             ChannelOf&& channel_of) {
-    const ObjectsConfig& objects = config.objects;
-    std::vector<Time> release, deadline;
-    for (std::size_t o = 0; o < objects.size(); ++o) {
-        if (o > 0 && objects.chunk[o] == objects.chunk[o - 1]) continue;
-        release.push_back(objects.release_ns[o]);
-        deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
-    }
-    if (release.empty()) return 0;
-    // No end: everything comes in time.
-    if (deadline.back() == kNever) return std::accumulate(weights.begin(), weights.end(), 0.0);
+// A link, or the hop behind its relay, as the bound takes it.
+struct Hop {
+    LinkConfig link;
+    WireSizes sizes;
+    Channel channel;
+    DelayTable delay;
+    Time before_ns = 0;  // light in front of it
+    LinkMarks marks;
 
-    const std::vector<WantedLayer> layers = wanted_layers(config, weights, question.any_packets);
-    const auto over = [&](bool slower_hops) {
-        Windows full(release.size()), line(release.size());
-        ChunkTimes times;
-        for (std::size_t l = 0; l < config.links.size(); ++l) {
-            const bool second = slower_hops && relay_is_slower(config.links[l]);
-            const LinkConfig link = second ? second_hop(config.links[l]) : config.links[l];
-            const WireSizes sizes = wire_sizes(config, link, question.any_packets);
-            Channel channel = channel_of(l, sizes.full);
-            if (second) {
-                channel.direction = Direction(link, false, config.seed, l, sizes.full);
-                channel.share = 1;
-            }
-            const Time before = second ? least_share(config.links[l], config.links[l].relay->at) : 0;
-            if (!chunk_times(link, release, deadline, channel.open_ns, before, times)) continue;
-            Supply supply(channel, config, link, sizes, times.end.back());
-            if (!question.any_packets) supply.add_full(times, full);
-            supply.add_line(times, line);
+    Hop(LinkConfig of, const WireSizes& wire, Channel known, Time before)
+        : link(std::move(of)),
+          sizes(wire),
+          channel(std::move(known)),
+          delay(link.delay_t_ns, link.delay_ns, link.delay_slope),
+          before_ns(before) {}
+    // For walks again and again over much more slots than there are chunks.
+    void keep_marks(std::size_t chunks, Time until) {
+        constexpr Time kSlotsAMark = 64, kSlotsAChunk = 256;
+        const Time step = kSlotsAMark * channel.direction.slot_ns();
+        const bool worth = until / channel.direction.slot_ns() / kSlotsAChunk > static_cast<Time>(chunks);
+        if (worth) marks = {Marks(step), Marks(step)};
+    }
+    // When chunks may be under way on it; false: none ever in time.
+    bool times(const std::vector<Time>& release, const std::vector<Time>& deadline, ChunkTimes& times) const {
+        bool useful = false;
+        times.release.resize(release.size());
+        times.end.resize(release.size());
+        for (std::size_t k = 0; k < release.size(); ++k) {
+            times.release[k] = std::max(release[k], channel.open_ns) + before_ns;
+            times.end[k] = std::max(delay.latest_departure(deadline[k]), times.release[k]);
+            if (k > 0) times.end[k] = std::max(times.end[k], times.end[k - 1]);
+            useful = useful || times.end[k] > times.release[k];
         }
+        return useful;
+    }
+};
+
+// What a trial's links carry, beside what is wanted of them.
+class Bound {
+public:
+    // `channel_of(l, bytes)` is link l as the sender knows it, of full packets of so many bytes.
+    template <class ChannelOf>
+    Bound(const EngineConfig& config, const Question& question, ChannelOf&& channel_of)
+        : config_(config),
+          question_(question),
+          costs_(config.transport, question.any_packets) {
+        take_chunks();
+        const bool relays = std::any_of(config.links.begin(), config.links.end(), relay_is_slower);
+        for (const bool slower_hops : {false, true}) {
+            if (slower_hops && !relays) break;
+            std::vector<Hop> hops;
+            for (std::size_t l = 0; l < config.links.size(); ++l) {
+                const LinkConfig& link = config.links[l];
+                const bool second = slower_hops && relay_is_slower(link);
+                const LinkConfig of = second ? second_hop(link) : link;
+                const WireSizes sizes = wire_sizes(config, of, question.any_packets);
+                Channel channel = channel_of(l, sizes.full);
+                if (second) {
+                    channel.direction = Direction(of, false, config.seed, l, sizes.full);
+                    channel.share = 1;
+                }
+                hops.emplace_back(of, sizes, std::move(channel), second ? least_share(link, link.relay->at) : 0);
+            }
+            ways_.push_back(std::move(hops));
+        }
+    }
+    bool has_deadlines() const { return !deadline_.empty() && deadline_.back() != kNever; }
+
+    // The most weight in time.
+    double weight(const std::vector<double>& weights) {
+        if (release_.empty()) return 0;
+        const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+        if (!has_deadlines() && config_.duration_ns == kNever) return all;
+        const double unit = question_.whole_layers ? unit_of(weights) : 0;
+        double most = std::numeric_limits<double>::infinity();
+        for (std::vector<Hop>& hops : ways_) {
+            open_windows(hops, 0);
+            // Where everything fits and the sum is rounded, no sum need be taken.
+            most = std::min(most, unit > 0 && everything_fits() ? all : most_in_windows(weights));
+        }
+        return in_whole_layers(most, unit);
+    }
+
+    // For who asks of many delays.
+    void keep_marks() {
+        for (std::vector<Hop>& hops : ways_)
+            for (Hop& hop : hops) hop.keep_marks(release_.size(), std::min(deadline_.back(), config_.duration_ns));
+    }
+    // Whether everything comes in time where every deadline is so much later.
+    bool brings_all(Time later) {
+        return std::all_of(ways_.begin(), ways_.end(), [&](std::vector<Hop>& hops) {
+            open_windows(hops, later);
+            return everything_fits();
+        });
+    }
+    // Whether deadlines that are so much later are the run's end, all of them.
+    bool ends_first(Time later) const { return deadline_.front() + later >= config_.duration_ns; }
+
+private:
+    void take_chunks() {
+        const ObjectsConfig& objects = config_.objects;
+        for (std::size_t o = 0; o < objects.size(); ++o) {
+            if (o == 0 || objects.chunk[o] != objects.chunk[o - 1]) {
+                release_.push_back(objects.release_ns[o]);
+                deadline_.push_back(objects.deadline_ns[o]);
+                full_bytes_.push_back(0);
+                line_bytes_.push_back(0);
+            }
+            const Cost cost = costs_.of(objects.payload_bytes[o]);
+            full_bytes_.back() += cost.full_bytes;
+            line_bytes_.back() += cost.line_bytes;
+        }
+    }
+    void open_windows(std::vector<Hop>& hops, Time later) {
+        full_.reset(release_.size());
+        line_.reset(release_.size());
+        end_.resize(release_.size());
+        std::transform(deadline_.begin(), deadline_.end(), end_.begin(),
+                       [&](Time deadline) { return std::min(deadline + later, config_.duration_ns); });
+        for (Hop& hop : hops) {
+            if (!hop.times(release_, end_, times_)) continue;
+            Supply supply(hop.channel, config_, hop.link, hop.sizes, times_.end.back(), hop.marks);
+            if (!question_.any_packets) supply.add_full(times_, full_);
+            supply.add_line(times_, line_);
+        }
+    }
+    bool everything_fits() const { return all_fit(full_, full_bytes_) && all_fit(line_, line_bytes_); }
+    double most_in_windows(const std::vector<double>& weights) const {
+        const std::vector<WantedLayer> layers = wanted_layers(weights);
         Demands in_full, in_line;
-        for (const WantedLayer& layer : question.whole_layers ? that_fit_alone(layers, full, line) : layers) {
+        for (const WantedLayer& layer : question_.whole_layers ? that_fit_alone(layers, full_, line_) : layers) {
             in_full.add(layer.chunk, layer.full_bytes, layer.weight);
             in_line.add(layer.chunk, layer.line_bytes, layer.weight);
         }
-        return std::min(most_weight(full, in_full), most_weight(line, in_line));
-    };
-    const bool hops = std::any_of(config.links.begin(), config.links.end(), relay_is_slower);
-    const double most = hops ? std::min(over(false), over(true)) : over(false);
-    return question.whole_layers ? in_whole_layers(most, weights) : most;
-}
+        return std::min(most_weight(full_, in_full), most_weight(line_, in_line));
+    }
+    std::vector<WantedLayer> wanted_layers(const std::vector<double>& weights) const {
+        const ObjectsConfig& objects = config_.objects;
+        std::vector<WantedLayer> layers;
+        layers.reserve(objects.size());
+        std::size_t chunk = 0;
+        for (std::size_t o = 0; o < objects.size(); ++o) {
+            if (o > 0 && objects.chunk[o] != objects.chunk[o - 1]) ++chunk;
+            const Cost cost = costs_.of(objects.payload_bytes[o]);
+            layers.push_back({chunk, weights[o], cost.full_bytes, cost.line_bytes});
+        }
+        return layers;
+    }
+
+    const EngineConfig& config_;
+    Question question_;
+    Costs costs_;
+    std::vector<std::vector<Hop>> ways_;  // by the first hops, and by the slower hop of each link
+    std::vector<Time> release_, deadline_;
+    std::vector<double> full_bytes_, line_bytes_;  // of each chunk
+    Windows full_, line_;                          // those opened last
+    std::vector<Time> end_;
+    ChunkTimes times_;
+};
 
 // When data can follow a handshake that begins as early as it can.
 Time handshake_over(const LinkConfig& link, int header_bytes) {
@@ -185,26 +292,53 @@ Time handshake_over(const LinkConfig& link, int header_bytes) {
     return arrives + plan.light_ns(arrives);
 }
 
-}  // namespace
-
-double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights, bool any_packets) {
-    return bound(config, weights, {any_packets, true}, [&](std::size_t l, std::uint32_t wire) {
+Bound clairvoyant(const EngineConfig& config, bool any_packets) {
+    return Bound(config, {any_packets, true}, [&](std::size_t l, std::uint32_t wire) {
         return Channel{Direction(with_known_losses(config.links[l]), false, config.seed, l, wire)};
     });
 }
 
+constexpr Time kMostDelay = Time{1'000'000'000} * Time{1'000'000'000};  // 30 years: more than any scenario may have
+constexpr Time kDelayParts = 100'000;                                   // it is found to one part in so many
+
+}  // namespace
+
+double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights, bool any_packets) {
+    return clairvoyant(config, any_packets).weight(weights);
+}
+
+std::optional<Time> least_playout_delay(const EngineConfig& config, Time delay, bool any_packets) {
+    Bound bound = clairvoyant(config, any_packets);
+    if (!bound.has_deadlines()) return 0;
+    bound.keep_marks();
+    const auto enough = [&](Time at) { return bound.brings_all(at - delay); };
+    Time high = std::max<Time>(delay, 1), low = 0;
+    for (; !enough(high); high *= 2) {
+        if (high >= kMostDelay || bound.ends_first(high - delay)) return std::nullopt;
+        low = high;
+    }
+    while (low == 0 && high > 1) (enough(high / 2) ? high : low) = high / 2;
+    while (high - low > high / kDelayParts + 1) {
+        const Time middle = low + (high - low) / 2;
+        (enough(middle) ? high : low) = middle;
+    }
+    return high;
+}
+
 double law_weight(const EngineConfig& config, const std::vector<double>& weights, bool handshake) {
-    return bound(config, weights, {false, false}, [&](std::size_t l, std::uint32_t wire) {
-        LinkConfig link = config.links[l];
-        const bool lossless = link.loss.kind == kLossless;
-        if (!lossless && link.loss.kind != kIndependent)
-            throw std::invalid_argument("losses of the kind '" + link.loss.kind +
-                                        "' are not independent, and have no bound by their law");
-        const double share = lossless ? 1.0 : 1.0 - link.loss.number("rate");
-        link.loss = LossConfig{};
-        return Channel{Direction(link, false, config.seed, l, wire), share,
-                       handshake ? handshake_over(link, config.transport.header_bytes) : 0};
-    });
+    return Bound(config, {false, false},
+                 [&](std::size_t l, std::uint32_t wire) {
+                     LinkConfig link = config.links[l];
+                     const bool lossless = link.loss.kind == kLossless;
+                     if (!lossless && link.loss.kind != kIndependent)
+                         throw std::invalid_argument("losses of the kind '" + link.loss.kind +
+                                                     "' are not independent, and have no bound by their law");
+                     const double share = lossless ? 1.0 : 1.0 - link.loss.number("rate");
+                     link.loss = LossConfig{};
+                     return Channel{Direction(link, false, config.seed, l, wire), share,
+                                    handshake ? handshake_over(link, config.transport.header_bytes) : 0};
+                 })
+        .weight(weights);
 }
 
 }  // namespace dstcc

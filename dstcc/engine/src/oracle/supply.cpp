@@ -14,8 +14,9 @@ constexpr double kMostDraws = 3e7;
 }  // namespace
 
 Supply::Supply(const Channel& channel, const EngineConfig& config, const LinkConfig& link, const WireSizes& sizes,
-               Time last)
-    : full_(channel.direction),
+               Time last, LinkMarks& marks)
+    : marks_(marks),
+      full_(channel.direction),
       framed_line_(channel.direction),
       by_release_{channel.direction},
       by_end_{channel.direction},
@@ -71,7 +72,8 @@ double Supply::packets_before(Time at) {
     if (coarse_ && steps_.steady())
         return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
     if (coarse_) return lit_work_before(at) / static_cast<double>(slot_ns_) + 1;
-    packets_ += static_cast<double>(full_.count_delivering(next_, at));
+    marks_.full.go(at, next_, packets_,
+                   [&](Time to) { packets_ += static_cast<double>(full_.count_delivering(next_, to)); });
     return packets_;
 }
 
@@ -83,7 +85,7 @@ double Supply::line_bytes(Time at, bool begins) {
         return (lit_work_before(at) - spent) * bytes_per_ns_;
     }
     // A frame that is under way counts for windows that end in it and for those that begin in it.
-    usable_ += framed_line_.usable_frames(frame_, at);
+    marks_.frames.go(at, frame_, usable_, [&](Time to) { usable_ += framed_line_.usable_frames(frame_, to); });
     const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
     return frames * framed_line_.usable_frame_ns() * bytes_per_ns_;
 }

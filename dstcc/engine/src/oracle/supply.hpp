@@ -6,6 +6,7 @@
 //                  what lost draws take of each slot (Direction::spent_in).
 #pragma once
 
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,10 @@ namespace dstcc {
 // What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
 struct Windows {
     std::vector<double> p, q;
-    explicit Windows(std::size_t chunks) : p(chunks), q(chunks) {}
+    void reset(std::size_t chunks) {
+        p.assign(chunks, 0);
+        q.assign(chunks, 0);
+    }
 };
 
 // A link as a sender knows it: its draws, or the share of packets that gets through.
@@ -37,10 +41,39 @@ struct WireSizes {
     std::uint32_t full = 0, longest = 0, least = 0;
 };
 
+// What was counted of a link up to times that are a step apart, for walks that come later.
+class Marks {
+public:
+    Marks() = default;
+    explicit Marks(Time step) : step_(step) {}
+    // Go on to `at`, from the last mark before it if that is ahead; `walk` goes on from `next`, and adds to `count`.
+    template <class Walk>
+    void go(Time at, Time& next, double& count, Walk&& walk) {
+        if (step_ > 0 && at > 0) {
+            const auto last = static_cast<std::size_t>(at / step_);
+            if (last < known_.size() && known_[last].first > next) std::tie(next, count) = known_[last];
+            while (known_.size() <= last) {
+                walk(static_cast<Time>(known_.size()) * step_);
+                known_.emplace_back(next, count);
+            }
+        }
+        walk(at);
+    }
+
+private:
+    Time step_ = 0;  // 0: none are kept
+    std::vector<std::pair<Time, double>> known_;
+};
+
+// Of a link's full packets, and of its frames.
+struct LinkMarks {
+    Marks full, frames;
+};
+
 class Supply {
 public:
     Supply(const Channel& channel, const EngineConfig& config, const LinkConfig& link, const WireSizes& sizes,
-           Time last);
+           Time last, LinkMarks& marks);
 
     // Full packets that depart by the end, for chunk after chunk, and the least that is used up before the release, in
     // windows that begin there.
@@ -65,6 +98,7 @@ private:
     Time lit_before(Time at) const;
     double lit_work_before(Time at) const;
 
+    LinkMarks& marks_;
     Direction full_, framed_line_;
     Walk by_release_, by_end_;
     double share_;

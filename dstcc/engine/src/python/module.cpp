@@ -61,6 +61,12 @@ double clairvoyant_weight_of(const py::object& config, const Weights& weights, b
     });
 }
 
+std::optional<Time> least_playout_delay_of(const py::object& config, Time delay, bool any_packets) {
+    const EngineConfig native = read_engine_config(config);
+    py::gil_scoped_release release;
+    return least_playout_delay(native, delay, any_packets);
+}
+
 double law_weight_of(const py::object& config, const Weights& weights) {
     return bound_of(config, weights, [](const EngineConfig& native, const std::vector<double>& of) {
         return law_weight(native, of, native.transport.handshake && native.transport.congestion != kTransferLtp);
@@ -134,6 +140,8 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     py::register_exception<dstcc::InvariantError>(m, "InvariantError", PyExc_RuntimeError);
     m.def("simulate", &dstcc::simulate, py::arg("config"));
     m.def("clairvoyant_weight", &dstcc::clairvoyant_weight_of, py::arg("config"), py::arg("weights"),
+          py::arg("any_packets") = false);
+    m.def("least_playout_delay", &dstcc::least_playout_delay_of, py::arg("config"), py::arg("delay_ns"),
           py::arg("any_packets") = false);
     m.def("law_weight", &dstcc::law_weight_of, py::arg("config"), py::arg("weights"));
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
