@@ -543,7 +543,7 @@ def _meta(
         ),
         **_facts(backend, scenario),
         "seeds": list(scenario.seeds),
-        "least_playout_delays": documents(least_playout_delays(scenario, source, backend, scenario.seeds)),
+        "least_playout_delays": documents(least_playout_delays(scenario, source, backend)),
         "machine": machine(),
         "wall_s": wall_s,
         "links": [{key: link[key] for key in LINK_FACTS if key in link} for link in links],

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from dstcc.forecast.files import Controller
 
 
-PLANNED_SEEDS = 10
-"""Of most so many seeds a plan has the least playout delay."""
-
-
 @dataclass(frozen=True)
 class PlannedLink:
     """A link as the first seed draws it."""
@@ -128,9 +124,7 @@ def plan(
         layers=source.layers,
         payload_bytes=int(setup.objects.payload_bytes.sum()),
         playout_delay_s=setup.playout_delay_ns / 1e9,
-        least_playout_delays=documents(
-            least_playout_delays(scenario, source, backend_of(backend), scenario.seeds[:PLANNED_SEEDS])
-        ),
+        least_playout_delays=documents(least_playout_delays(scenario, source, backend_of(backend))),
         mission_s=horizon_s(setup.links, setup.objects, scenario.scenario.duration_s),
         notes=(
             *link_notes(scenario),

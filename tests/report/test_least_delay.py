@@ -21,7 +21,7 @@ def of(*delays_s: float | None) -> list[dict[str, float | None]]:
     ("delays_s", "said"),
     [
         ((2713.41,), "2,713.41 s"),
-        ((3.5, 12_345.678, 7.0), "12,345.7 s (the greatest of 3 seeds; the least is 3.5 s)"),
+        ((3.5, 12_345.678, 7.0), "12,345.7 s (the greatest of seeds 1 to 3; the least is 3.5 s)"),
         ((3.5, None), "none at 1 of 2 seeds, as the run ends first; 3.5 s is enough at the others"),
         ((None, None), "none, as the run ends first"),
     ],
@@ -41,9 +41,7 @@ def run_with(tmp_path: Path, delays: object) -> Path:
 def test_the_page_says_it_below_the_share_of_the_bound(tmp_path: Path) -> None:
     report = load_report([run_with(tmp_path, of(3.5, 7.0))])
     page = render(report, "html")
-    said = (
-        "Least playout delay at which that is everything: 7 s (the greatest of 2 seeds; the least is 3.5 s)."
-    )
+    said = "Least playout delay at which that is everything: 7 s (the greatest of seeds 1 to 2; the least is 3.5 s)."
     assert page.count(said) == 1
     assert json.loads(render(report, "json"))["sections"][0]["least_playout_delays"] == of(3.5, 7.0)
 
