@@ -51,7 +51,7 @@ test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ra
 	$(BIN)/python -m pytest -m cluster tests/sweeps
 
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
-	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity $(CELLS)
+	$(BIN)/python -m experiments.fidelity -o build/fidelity $(CELLS)
 
 test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invariants and to the same bytes again (minutes)
 	$(BIN)/python -m scripts.simulation -n $(N)

@@ -2,7 +2,7 @@
 
 ``data/linux-grid.csv``: plain TCP, 10 Mbit/s, RTT 1 s, MSS 1448 in Ethernet frames of 1514 bytes, a queue of one BDP
 behind one BDP in flight, independent loss on the data direction, 100 s from the SYN; means and deviations of runs.
-``data/kernel-grid.csv``: the runs of ``make fidelity`` (its cells: ``dstcc_kernel.fidelity.cells``); transfers and
+``data/kernel-grid.csv``: the runs of ``make fidelity`` (its cells: ``experiments.fidelity.cells``); transfers and
 missions over MPTCP.
 """
 
@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dstcc_kernel.fidelity.__main__ import compare
-from dstcc_kernel.fidelity.compare import Pair, Row, Sample, differs, misses, sample
-from dstcc_kernel.fidelity.kept import read_runs
-
 from dstcc.engine import CONGESTION_NAMES, EngineConfig, Loss, TcpConstants, Transport, simulate
+from experiments.fidelity.__main__ import compare
+from experiments.fidelity.compare import Pair, Row, Sample, differs, misses, sample
+from experiments.fidelity.kept import read_runs
 
 from .figure import Measured
 from .nets import S, bulk, link, ns

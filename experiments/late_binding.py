@@ -1,7 +1,7 @@
 """What MPTCP 6.12's early binding costs: a copy of the virtual-time kernel that binds late, for the grid's streams.
 
     python -m experiments.late_binding -o DIR
-    DSTCC_CACHE=DIR python -m dstcc_kernel.fidelity -o build/late --grid saturated --loss 0 --links 2
+    DSTCC_CACHE=DIR python -m experiments.fidelity -o build/late --grid saturated --loss 0 --links 2
 
 Linux 6.12 sets a subflow's own `tcp_notsent_lowat` to "none" (`mptcp_sockopt_sync_locked` of net/mptcp/sockopt.c), so
 that all that a connection holds goes to subflows at once; 6.1 heeds the sysctl there. The copy differs in the four

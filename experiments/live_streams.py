@@ -2,7 +2,7 @@
 
     python -m experiments.live_streams [--congestion NAME]... [--links N]...
 
-The grid's mission (`dstcc_kernel.fidelity.cells`) as one MPTCP connection, over links of 160 to 230 packets: nothing
+The grid's mission (`experiments.fidelity.cells`) as one MPTCP connection, over links of 160 to 230 packets: nothing
 is drawn,
 so what is varied is the size of the links. A row a control and number of links: the means of both over the sizes, the
 simulator's to the kernel's, and the ratios' range.
@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from math import inf
 from statistics import fmean
 
-from dstcc_kernel.fidelity.cells import MISSION_RTT_S, Cell
-from dstcc_kernel.fidelity.measure import Seen, carried, simulated
 from dstcc_kernel.source import release
+
+from experiments.fidelity.cells import MISSION_RTT_S, Cell
+from experiments.fidelity.measure import Seen, carried, simulated
 
 CONTROLS = ("cubic", "newreno", "bbr")
 SIZES = (160, 180, 200, 230)

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel import source
-from dstcc_kernel.fidelity.compare import STREAM
-from dstcc_kernel.fidelity.measure import simulated
+
+from experiments.fidelity.compare import STREAM
+from experiments.fidelity.measure import simulated
 
 ROOT = Path(__file__).parents[2]
 CELL = STREAM._replace(congestion="newreno", rtt_s=0.1, length_rtts=60)
 SEEN = """
-from dstcc_kernel.fidelity.compare import STREAM
-from dstcc_kernel.fidelity.measure import carried
+from experiments.fidelity.compare import STREAM
+from experiments.fidelity.measure import carried
 print(carried(STREAM._replace(congestion="newreno", rtt_s=0.1, length_rtts=60), 1).throughput_bps)
 """
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from dstcc_kernel import backend
+from dstcc_kernel.source import RELEASES
+
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
-from dstcc_kernel import backend
-from dstcc_kernel.source import RELEASES
 
 from .cells import Cell, scenario_of
 

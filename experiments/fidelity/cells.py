@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from dstcc.scenario import Scenario
 from dstcc_kernel.source import DEFAULT, release
+
+from dstcc.scenario import Scenario
 
 CONTROLS = ("cubic", "newreno", "westwood", "vegas", "bbr", "bic", "fixed")
 RTTS_S = (0.1, 1.0, 10.0)

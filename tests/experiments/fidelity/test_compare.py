@@ -6,8 +6,10 @@ from math import exp, isnan, sqrt
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.fidelity.cells import Cell, grid
-from dstcc_kernel.fidelity.compare import (
+from dstcc_kernel.source import RELEASES
+
+from experiments.fidelity.cells import Cell, grid
+from experiments.fidelity.compare import (
     EXPLAINED,
     WESTWOOD,
     Pair,
@@ -19,8 +21,7 @@ from dstcc_kernel.fidelity.compare import (
     row_of,
     sample,
 )
-from dstcc_kernel.fidelity.measure import Seen
-from dstcc_kernel.source import RELEASES
+from experiments.fidelity.measure import Seen
 
 T_AT_2 = 4.302653  # Student's t, 97.5 %, 2 degrees of freedom (tables)
 T_AT_4 = 2.776445

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dstcc_kernel.fidelity.cells import Cell
-from dstcc_kernel.fidelity.compare import row_of
-from dstcc_kernel.fidelity.measure import Seen
-from dstcc_kernel.fidelity.tables import summary, tables
+from experiments.fidelity.cells import Cell
+from experiments.fidelity.compare import row_of
+from experiments.fidelity.measure import Seen
+from experiments.fidelity.tables import summary, tables
 
 TRANSFER = Cell("saturated", "newreno", 0.1, 1e-2)
 MISSION = Cell("mission", "cubic", 25.0, 1e-3, 2, 800, 28, "lanes", 16, 10, 4)

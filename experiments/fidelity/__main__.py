@@ -1,6 +1,6 @@
 """The simulator beside the kernel: the same transfers and missions on both, in a table.
 
-    python -m dstcc_kernel.fidelity -o DIR [--grid NAME].. [--congestion NAME].. [--rtt S].. [--loss P].. [--links N]..
+    python -m experiments.fidelity -o DIR [--grid NAME].. [--congestion NAME].. [--rtt S].. [--loss P].. [--links N]..
         [--seeds N] [--longer N] [--simulator-only]
 
 Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from dstcc_kernel.build import find
+from dstcc_kernel.source import RELEASES
+
 from dstcc.atomic import atomic_write
 from dstcc.errors import DstccError
 from dstcc.outputs import check_output
-from dstcc_kernel.build import find
-from dstcc_kernel.source import RELEASES
 
 from .cells import CONTROLS, SEEDS, Cell, grid, seeds_of
 from .compare import Row, misses, notices, row_of
@@ -106,7 +107,7 @@ def _cells(options: argparse.Namespace) -> list[Cell]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m dstcc_kernel.fidelity", description=__doc__.split("\n")[0]
+        prog="python -m experiments.fidelity", description=__doc__.split("\n")[0]
     )
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--grid", action="append", choices=SEEDS)

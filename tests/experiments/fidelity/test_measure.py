@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from dstcc_kernel.fidelity import measure
-from dstcc_kernel.fidelity.cells import Cell
 
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
+from experiments.fidelity import measure
+from experiments.fidelity.cells import Cell
 
 LANES = Cell("mission", "cubic", 25.0, 1e-3, 2, 800, 28, "lanes", 16)
 STREAM = LANES._replace(mode="stream", lanes=1)

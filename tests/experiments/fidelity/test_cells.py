@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from dstcc_kernel.fidelity.cells import Cell, grid, scenario_of, seeds_of
 
 from dstcc.engine.config import Link
 from dstcc.scenario import draw_links, rtt_s
+from experiments.fidelity.cells import Cell, grid, scenario_of, seeds_of
 
 CELLS = list(grid())
 MISSION = Cell("mission", "cubic", 25.0, 1e-3, 2, 800, 28, "lanes", 16)

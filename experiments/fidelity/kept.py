@@ -23,7 +23,7 @@ Runs = dict[Cell, dict[int, Seen]]
 COLUMNS = (*Cell._fields, "seed", *Seen._fields)
 ADDED = ("queue_share", "queue_to", "up_loss")
 """Columns that older files lack."""
-PROGRAM = "python -m dstcc_kernel.fidelity"
+PROGRAM = "python -m experiments.fidelity"
 """Stands in the first line."""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.fidelity.cells import grid
-from dstcc_kernel.fidelity.kept import read_runs, write_runs
-from dstcc_kernel.fidelity.measure import Seen
 
 from dstcc.errors import InputError
+from experiments.fidelity.cells import grid
+from experiments.fidelity.kept import read_runs, write_runs
+from experiments.fidelity.measure import Seen
 
 
 def test_every_cell_of_the_grid_comes_back_as_it_was_written(tmp_path: Path) -> None:

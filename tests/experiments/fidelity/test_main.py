@@ -1,15 +1,15 @@
-"""The table that holds the simulator against the kernel: what is run is kept, and one cell for real."""
+"""The table that holds the simulator against the kernel: what is run is kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.fidelity import __main__ as fidelity
-from dstcc_kernel.fidelity.cells import SATURATED_RTTS, Cell, grid
-from dstcc_kernel.fidelity.measure import Seen, simulated
 
 from dstcc.errors import DstccError
+from experiments.fidelity import __main__ as fidelity
+from experiments.fidelity.cells import SATURATED_RTTS, Cell, grid
+from experiments.fidelity.measure import Seen, simulated
 
 LOSSY = Cell("saturated", "newreno", 0.1, 1e-2, length_rtts=SATURATED_RTTS[1e-2])
 CHOICE = ["--grid", "saturated", "--congestion", "newreno", "--rtt", "0.1", "--loss", "0.01", "--links", "1"]
@@ -67,44 +67,3 @@ def test_a_cell_is_chosen_by_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DSTCC_KERNEL", LOSSY.kernel)
     monkeypatch.setattr("sys.argv", ["fidelity", "-o", "x", *CHOICE, "--longer", "5"])
     assert fidelity._cells(fidelity._arguments()) == [LOSSY._replace(length_rtts=5 * LOSSY.length_rtts)]
-
-
-def test_cubic_in_a_lossless_queue_is_the_kernels(kernel: Path, tmp_path: Path) -> None:
-    (cell,) = (c for c in grid() if c[:5] == ("saturated", "cubic", 1.0, 0.0, 1))
-    runs = fidelity.run([cell], None, tmp_path / "kernel.csv", 1)
-    (real,), sim = runs[cell].values(), simulated(cell, 1)
-    assert sim.throughput_bps == pytest.approx(real.throughput_bps, rel=0.05)
-    assert sim.mean_rtt_s == pytest.approx(real.mean_rtt_s, rel=0.05)
-    again = fidelity.run([cell], None, tmp_path / "kernel.csv", 1, lambda *_: pytest.fail("run anew"))
-    assert again[cell][1][:3] == pytest.approx(real[:3], rel=1e-8)  # kept, with nine digits
-
-
-@pytest.mark.kernel
-def test_a_stale_subflow_costs_what_was_under_way_and_not_a_send_buffer(kernel: Path, tmp_path: Path) -> None:
-    # RTT 10 s, windows of a dozen segments: most of a round trip passes without an ACK, and Linux takes a subflow for
-    # stale after a second of that. With all of a send buffer bound to subflows two thirds of what it sends are repeats.
-    cell = Cell("saturated", "newreno", 10.0, 1e-2, 2, length_rtts=SATURATED_RTTS[1e-2])
-    real = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)[cell][1]
-    assert real.retransmitted < 0.06
-    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.4)
-
-
-@pytest.mark.parametrize("window", [4, 40])
-def test_the_kernel_begins_with_the_initial_window_it_is_told(
-    window: int, kernel: Path, tmp_path: Path
-) -> None:
-    # Four round trips, no loss: a handshake, and 1, 2 and 4 initial windows arrive after 1.5, 2.5 and 3.5 of them.
-    cell = Cell("large", "cubic", 1.0, 0.0, bdp_packets=800, length_rtts=4, initial_cwnd=window)
-    real = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)[cell][1]
-    assert real.throughput_bps * 4 / 8 / 1460 == pytest.approx(7 * window, rel=0.01)
-    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.01)
-
-
-def test_a_stream_of_live_video_is_bound_as_late_on_the_kernel_as_in_the_simulator(
-    kernel: Path, tmp_path: Path
-) -> None:
-    # Two round trips of video in the socket before they leave, as a program that fills it has, and almost nothing is in
-    # time: 0.08 of the layers' weight over 20 seeds, where late binding has 0.4.
-    (cell,) = (c for c in grid() if c[:2] == ("mission", "cubic") and c.mode == "stream" and c.links == 2)
-    runs = fidelity.run([cell], 2, tmp_path / "kernel.csv", 1)[cell].values()
-    assert max(run.weighted_layers or 0.0 for run in runs) > 0.3
