@@ -79,13 +79,25 @@ def check_chunks(path: Path, trial: str, rows: pa.Table, row: Mapping[str, Any] 
 
 def check_samples(path: Path, trial: str, rows: pa.Table) -> None:
     """Each subflow's samples in the order of time, each once."""
-    subflow, t_s = (_numbers(rows, name) for name in SAMPLE_KEYS)
-    order = np.argsort(subflow, kind="stable")
-    back = (np.diff(t_s[order]) <= 0) & (np.diff(subflow[order]) == 0)
+    check_order(path, rows, ("subflow",), f"trial {trial!r}, ", twice=False)
+
+
+def check_order(
+    path: Path, rows: pa.Table, whose: Sequence[str], before: str = "", *, twice: bool = True
+) -> None:
+    """The samples with the same values of the columns ``whose`` in the order of time, two at once if ``twice``."""
+    group = np.zeros(rows.num_rows, dtype=np.int64)
+    for name in whose:
+        _, value = np.unique(_numbers(rows, name), return_inverse=True)
+        group = np.unique(np.stack([group, value]), axis=1, return_inverse=True)[1].ravel()
+    order = np.argsort(group, kind="stable")
+    later = np.diff(_numbers(rows, "t_s")[order])
+    back = ((later < 0) if twice else (later <= 0)) & (np.diff(group[order]) == 0)
     if back.any():
-        at = order[1:][back][0]
+        at = int(order[1:][back][0])
+        who = ", ".join(f"{name} {rows[name][at].as_py()}" for name in whose)
         raise RunError(
-            f"{path}: trial {trial!r}, subflow {subflow[at]}: t_s = {t_s[at]:g} does not come after the sample before"
+            f"{path}: {before}{who}: t_s = {rows['t_s'][at].as_py():g} does not come after the sample before"
         )
 
 

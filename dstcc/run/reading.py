@@ -45,6 +45,10 @@ RANGES: dict[str, tuple[float, float]] = {
     "rate_bps": (0, MOST),
     "pacing_bps": (0, MOST),
     "loss": SHARE,
+    "acked_bytes": (0, MOST),
+    "received_bytes": (0, MOST),
+    "lost_packets": (0, 2**53),
+    "dropped_packets": (0, 2**53),
     "seed": (0, 2**63 - 1),
 }
 """Least and greatest value of a column; of times (``.._s``) see :data:`MOST_S`."""
@@ -76,7 +80,7 @@ def read_table(
     fields = {field.name: field for field in (*(also or ()), *schema)}
     for place, name in enumerate(table.column_names):
         if name in fields:
-            table = table.set_column(place, fields[name], _typed(path, table.column(name), fields[name]))
+            table = table.set_column(place, fields[name], typed(path, table.column(name), fields[name]))
     return table
 
 
@@ -111,8 +115,11 @@ def _check(path: Path, file: pq.ParquetFile, names: Iterable[str]) -> None:
         raise RunError(f"{path}: lacks the column {missing[0]}")
 
 
-def _typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column with its field's type, which it must have or be convertible to without loss."""
+def typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column with its field's type, which it must have or be convertible to without loss, and values that a run has.
+
+    Raises :class:`RunError` naming ``path`` and the column.
+    """
     if column.type != field.type:
         try:
             column = column.cast(field.type)

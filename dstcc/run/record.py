@@ -64,7 +64,10 @@ WORDS = {
     str: "a string",
     int: "a whole number",
     float: "a number",
+    bool: "true or false",
 }
+MOST = 1e30
+"""Above all numbers of a run."""
 
 
 SCENARIO: dict[str, Any] = {
@@ -125,8 +128,10 @@ def misshapen(record: dict[str, Any], shape: dict[str, Any] = SHAPE, where: str 
 
 def _misfit(value: Any, wanted: Any, where: str) -> str | None:
     if isinstance(wanted, tuple):
-        fits = isinstance(value, wanted) and not isinstance(value, bool)
+        fits = isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
         fits = fits and not (isinstance(value, float) and isnan(value))
+        if fits and isinstance(value, (int, float)) and abs(value) > MOST:
+            return f"{where}: is beyond all numbers of a run"
         return None if fits else f"{where}: must be {WORDS[float if float in wanted else wanted[0]]}"
     kind = dict if isinstance(wanted, dict) else list
     if not isinstance(value, kind):

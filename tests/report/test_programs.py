@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,73 @@ def test_a_damaged_table_and_another_schema_are_named(run: Path) -> None:
     (run / "run.json").write_text(json.dumps(META | {"schema": 2}))
     with pytest.raises(RunError, match=r"run\.json: schema 2; this version reads 1"):
         load_program_run(run)
+
+
+def without(key: str) -> Callable[[dict[str, Any]], object]:
+    return lambda meta: meta.pop(key)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (without("programs"), "programs: is missing"),
+        (lambda meta: meta.update(programs=[]), "programs: must be a list of programs"),
+        (lambda meta: meta["programs"][0].update(argv=[]), "programs: must be a list of programs"),
+        (lambda meta: meta["programs"][0].update(ended_s="x"), "programs.0.ended_s: must be a number"),
+        (
+            lambda meta: meta["programs"][0].update(ended_by_dstcc=5),
+            "programs.0.ended_by_dstcc: must be true or false",
+        ),
+        (lambda meta: meta["links"][0].pop("rate_bps"), "links.0.rate_bps: is missing"),
+        (lambda meta: meta["links"][0].update(rtt_s=float("inf")), "links.0.rtt_s: is beyond all numbers"),
+        (lambda meta: meta.update(mission_s=10**400), "mission_s: is beyond all numbers"),
+        (lambda meta: meta.update(wall_s=float("nan")), "wall_s: must be a number"),
+        (lambda meta: meta.update(argv=5), "argv: must be a list"),
+        (lambda meta: meta.update(notes=[{}]), "notes.0: must be a string"),
+        (lambda meta: meta.update(kernel=None), "kernel: must be a table"),
+    ],
+)
+def test_a_record_of_other_values_is_named(
+    run: Path, change: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    meta = json.loads((run / "run.json").read_text())
+    change(meta)
+    (run / "run.json").write_text(json.dumps(meta))
+    done = report(run, "-o", run.with_name("x.html"))
+    assert done.exit_code == 2 and f"run.json: {said}" in done.stderr, done.output
+
+
+def column(name: str, *values: Any) -> Callable[[pa.Table], pa.Table]:
+    """A change of a whole column."""
+
+    def change(rows: pa.Table) -> pa.Table:
+        return rows.set_column(rows.column_names.index(name), name, pa.array(list(values) * rows.num_rows))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("sockets", lambda rows: rows.drop_columns(["state"]), "lacks the column state"),
+        ("sockets", column("rtt_s", "x"), "column rtt_s is string, must be double"),
+        ("sockets", column("local", None), "column local has no value in 6 rows"),
+        ("sockets", column("acked_bytes", -1), "column acked_bytes has -1"),
+        ("sockets", column("rtt_s", float("inf")), "column rtt_s has a value that is not finite"),
+        ("sockets", lambda rows: rows.take([2, 1, 0]), "host craft, socket 1000: t_s = 10 does not come"),
+        ("links", lambda rows: rows.drop_columns(["way"]), "lacks the column way"),
+        ("links", column("t_s", float("nan")), "column t_s has a value that is not finite"),
+        ("links", column("delivered_bytes", [1]), "column delivered_bytes is list"),
+        ("links", lambda rows: rows.take([5, 4, 3]), "link mars, way up: t_s = 10 does not come after"),
+    ],
+)
+def test_tables_that_are_none_of_a_run_are_named(
+    run: Path, name: str, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    changed = change(pq.read_table(run / f"{name}.parquet"))
+    pq.write_table(changed, run / f"{name}.parquet")
+    done = report(run, "-o", run.with_name("x.html"))
+    assert done.exit_code == 2 and f"{name}.parquet: {said}" in done.stderr, done.output
 
 
 def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:

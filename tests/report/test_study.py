@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dstcc.errors import RunError
@@ -98,3 +102,42 @@ def test_damage_is_named(tmp_path: Path, carried: None) -> None:
     part.write_bytes(b"no")
     with pytest.raises(RunError, match="cannot be read"):
         load_study_report(tmp_path / "out")
+
+
+def edited(out: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    (part,) = (out / "trials").iterdir()
+    rows = change(pq.read_table(part))
+    pq.write_table(rows, part)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("playback_ratio", ["x"], "column playback_ratio is string, must be double"),
+        ("playback_ratio", [7.0], "column playback_ratio has 7.0, which no run has"),
+        ("goodput_bps", [float("inf")], "column goodput_bps has a value that is not finite"),
+        ("seed", [None], "column seed has no value in 23 rows"),
+        ("algorithm", [[1]], "column algorithm is list"),
+        ("loss", [{"a": 1}], "column loss is struct"),
+    ],
+)
+def test_a_part_of_other_values_is_named(
+    tmp_path: Path, carried: None, column: str, values: list[Any], said: str
+) -> None:
+    sweep(write(tmp_path / "given", STUDY), out := tmp_path / "out", retries=0)
+    edited(
+        out,
+        lambda rows: rows.set_column(
+            rows.column_names.index(column), column, pa.array(values * rows.num_rows)
+        ),
+    )
+    with pytest.raises(RunError, match=rf"part-\*\.parquet: {said}"):
+        load_study_report(out)
+
+
+def test_a_trial_that_somebody_doubled_counts_once(tmp_path: Path, carried: None) -> None:
+    sweep(write(tmp_path / "given", STUDY), out := tmp_path / "out", retries=0)
+    before = load_study_report(out)
+    edited(out, lambda rows: pa.concat_tables([rows, rows.slice(0, 5)]))
+    after = load_study_report(out)
+    assert after.overall == before.overall and after.trials == 23

@@ -3,23 +3,76 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dstcc.clock import Clock
 from dstcc.errors import RunError
-from dstcc.parquet import UNREADABLE, read_parquet
 from dstcc.reading import opened, read_json, read_text, read_toml
+from dstcc.run.agreement import check_order
+from dstcc.run.reading import read_table
+from dstcc.run.record import NUMBER, SCENARIO, Whole, misshapen
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
 Columns = Mapping[str, NDArray[Any]]
+PROGRAM = Whole(
+    number=(int,),
+    host=(str,),
+    argv=[(str,)],
+    exit_code=(int, NoneType),
+    ended_s=(*NUMBER, NoneType),
+    ended_by_dstcc=(bool,),
+    last_words=(str, NoneType),
+)
+LINK = Whole(name=(str,), rtt_s=NUMBER, rate_bps=NUMBER, up_rate_bps=NUMBER, outages=(int,), outage_s=NUMBER)
+SHAPE = Whole(
+    argv=[(str,)],
+    scenario_name=(str,),
+    programs=[PROGRAM],
+    problem=(str, NoneType),
+    mission_s=NUMBER,
+    notes=[(str,)],
+    links=[LINK],
+    distortions=[(str,)],
+    dstcc_version=(str,),
+    git_commit=(str, NoneType),
+    seed=(int,),
+    scale=NUMBER,
+    kernel=Whole(version=(str,)),
+    congestion=(str,),
+    mptcp=(bool,),
+    wall_s=NUMBER,
+)
+"""Of ``run.json``."""
+SOCKETS = pa.schema(
+    [
+        pa.field("t_s", pa.float64(), nullable=False),
+        *(
+            pa.field(name, pa.string(), nullable=False)
+            for name in ("host", "socket", "local", "remote", "link", "state")
+        ),
+        ("rtt_s", pa.float64()),
+        *((name, pa.int64()) for name in ("cwnd_segments", "acked_bytes", "received_bytes")),
+    ]
+)
+LINKS = pa.schema(
+    [
+        pa.field("t_s", pa.float64(), nullable=False),
+        pa.field("link", pa.string(), nullable=False),
+        pa.field("way", pa.string(), nullable=False),
+        *((name, pa.int64()) for name in ("delivered_bytes", "lost_packets", "dropped_packets")),
+    ]
+)
+"""The columns that the page is made of; the tables have more."""
 SHOWN_LINES = 120
 """Of a log: so many from its beginning and from its end."""
 MOST_LOG, MOST_LINE = 1 << 40, 1 << 17
@@ -64,28 +117,35 @@ def load_program_run(path: Path) -> ProgramRun:
     meta = read_json(path / "run.json", RunError)
     if meta.get("schema") != SCHEMA:
         raise RunError(f"{path / 'run.json'}: schema {meta.get('schema')}; this version reads {SCHEMA}")
+    problem = misshapen(meta, SHAPE)
+    if problem is None and not (meta["programs"] and all(one["argv"] for one in meta["programs"])):
+        problem = "programs: must be a list of programs, each with its argv"
+    if problem is not None:
+        raise RunError(f"{path / 'run.json'}: {problem}")
     try:
         scenario = read_text(path / "scenario.toml", RunError)
-        clock = Clock.of(read_toml(path / "scenario.toml", RunError))
+        document = read_toml(path / "scenario.toml", RunError)
+        if (problem := misshapen(document, SCENARIO)) is not None:
+            raise RunError(f"{path / 'scenario.toml'}: {problem}")
+        clock = Clock.of(document)
         logs = tuple(_log(path, host) for host in HOSTS if (path / f"{host}.log").exists())
         return ProgramRun(
             path,
             meta,
             scenario,
             clock,
-            _table(path / "sockets.parquet"),
-            _table(path / "links.parquet"),
+            _table(path / "sockets.parquet", SOCKETS, ("host", "socket")),
+            _table(path / "links.parquet", LINKS, ("link", "way")),
             logs,
         )
     except OSError as error:
         raise RunError(f"{error.filename}: {error.strerror}") from None
 
 
-def _table(path: Path) -> Columns:
-    try:
-        table = read_parquet(path)
-    except UNREADABLE as error:
-        raise RunError(f"{path}: {error}") from None
+def _table(path: Path, schema: pa.Schema, whose: Sequence[str]) -> Columns:
+    """A table's columns; the samples of each value of ``whose`` are in the order of time."""
+    table = read_table(path, schema)
+    check_order(path, table, whose)
     return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
+from dstcc.run.reading import typed
 from dstcc.sweeps.places import STUDY, Place
 from dstcc.sweeps.query import dataset, rows_in
-from dstcc.sweeps.results import settled_parts
+from dstcc.sweeps.results import GLOB
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def _as_column(value: Any) -> Any:
 def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
     """The columns that the page needs, a row a trial."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     parts = dataset(place)
     names = [
@@ -196,13 +198,36 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
         raise RunError(
             f"{place.trials}: no part has a column {lacking[0]}; `dstcc sweep` again puts them in order"
         )
-    if settled_parts(place) is not None:
-        return rows_in(place, parts, names[1:])
-    whole = rows_in(place, parts, names)  # a trial may be in two parts
-    first = pa.TableGroupBy(whole, "key", use_threads=False).aggregate(
+    whole = rows_in(place, parts, names)
+    types = {
+        "algorithm": pa.string(),
+        "seed": pa.int64(),
+        **{one.key: pa.float64() for one in _metrics(kind)},
+    }
+    for name, wanted in types.items():
+        field = pa.field(name, wanted, nullable=wanted == pa.float64())
+        column = typed(place.trials / GLOB, whole.column(name), field)
+        whole = whole.set_column(names.index(name), field, column)
+    for axis in axes:
+        if not _sortable(whole.column(axis.column).type):
+            raise RunError(f"{place.trials / GLOB}: column {axis.column} is {whole.column(axis.column).type}")
+    if pc.count_distinct(whole["key"]).as_py() == whole.num_rows:
+        return whole.drop_columns(["key"])
+    first = pa.TableGroupBy(
+        whole, "key", use_threads=False
+    ).aggregate(  # a trial may be in two parts
         [(name, "first") for name in names[1:]]
     )
     return first.drop_columns(["key"]).rename_columns(names[1:])
+
+
+def _sortable(kind: pa.DataType) -> bool:
+    """Whether an axis can have values of a type."""
+    import pyarrow.types as of
+
+    return any(
+        is_a(kind) for is_a in (of.is_string, of.is_integer, of.is_floating, of.is_boolean, of.is_null)
+    )
 
 
 def _means(table: pa.Table, by: Sequence[str], metric: str) -> dict[tuple[Any, ...], Mean]:
