@@ -201,7 +201,7 @@ public:
         for (std::vector<Hop>& hops : ways_) {
             open_windows(hops, 0);
             // Where everything fits and the sum is rounded, no sum need be taken.
-            most = std::min(most, unit > 0 && everything_fits() ? all : most_in_windows(weights));
+            most = std::min(most, unit > 0 && everything_fits() ? all : most_in_windows(weights, unit > 0));
         }
         return in_whole_layers(most, unit);
     }
@@ -250,14 +250,18 @@ private:
         }
     }
     bool everything_fits() const { return all_fit(full_, full_bytes_) && all_fit(line_, line_bytes_); }
-    double most_in_windows(const std::vector<double>& weights) const {
-        const std::vector<WantedLayer> layers = wanted_layers(weights);
-        Demands in_full, in_line;
-        for (const WantedLayer& layer : question_.whole_layers ? that_fit_alone(layers, full_, line_) : layers) {
-            in_full.add(layer.chunk, layer.full_bytes, layer.weight);
-            in_line.add(layer.chunk, layer.line_bytes, layer.weight);
-        }
-        return std::min(most_weight(full_, in_full), most_weight(line_, in_line));
+    // If the sum is rounded, a count in which everything fits bounds nothing.
+    double most_in_windows(const std::vector<double>& weights, bool rounded) const {
+        std::vector<WantedLayer> layers = wanted_layers(weights);
+        if (question_.whole_layers) layers = that_fit_alone(layers, full_, line_);
+        const auto most = [&](const Windows& windows, const std::vector<double>& bytes, double WantedLayer::* taken) {
+            if (rounded && all_fit(windows, bytes)) return std::numeric_limits<double>::infinity();
+            Demands demands;
+            for (const WantedLayer& layer : layers) demands.add(layer.chunk, layer.*taken, layer.weight);
+            return most_weight(windows, demands);
+        };
+        return std::min(most(full_, full_bytes_, &WantedLayer::full_bytes),
+                        most(line_, line_bytes_, &WantedLayer::line_bytes));
     }
     std::vector<WantedLayer> wanted_layers(const std::vector<double>& weights) const {
         const ObjectsConfig& objects = config_.objects;
