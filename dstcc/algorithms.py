@@ -61,6 +61,7 @@ NEEDS = {
     "paths": "it weighs one path against another; the connection has one",
     "stream": 'it keeps one stream in order across paths; mode = "lanes" has an order per lane, none across',
     "layers": "it treats layers differently; the source has one",
+    "coded": 'it lives by reports of coded packets; needs mode = "coded"',
 }
 """What an algorithm may need, and the message if it is missing."""
 
@@ -143,6 +144,14 @@ TABLE = (
         backends=BOTH,
     ),
     Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
+    Algorithm(
+        "paced",
+        "congestion",
+        "built-in",
+        "this project's own: a rate from its own queue, and from reports",
+        needs=("coded",),
+        knows=("queue",),
+    ),
     Algorithm(
         "ltp",
         "transfer",
@@ -320,7 +329,9 @@ TABLE = (
 )
 """Every algorithm of this version, congestion controls first."""
 
-CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
+CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion" and "coded" not in row.needs)
+CODED_ONLY = tuple(row.name for row in TABLE if "coded" in row.needs)
+"""Congestion controls of coded packets only: TCP cannot have them."""
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Transfers, which are named instead of a congestion control. They choose links themselves and take no scheduler."""
 KNOWS_RATES = tuple(row.name for row in TABLE if "rates" in row.knows)
@@ -346,7 +357,7 @@ def built_in(name: str, kind: str) -> bool:
 
 
 def _built_in(kind: str) -> tuple[str, ...]:
-    return (*CONGESTION, *TRANSFERS) if kind == "congestion" else SCHEDULERS
+    return (*CONGESTION, *CODED_ONLY, *TRANSFERS) if kind == "congestion" else SCHEDULERS
 
 
 def rule_for(name: str, kind: str) -> str | None:
@@ -515,7 +526,12 @@ def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = N
     """
     kinds = ("congestion", "transfer") if kind == "congestion" else (kind,)
     needs = next((row.needs for row in TABLE if row.name == name and row.kind in kinds), ())
-    met = {"paths": paths > 1, "stream": mode == "stream", "layers": layers is None or layers > 1}
+    met = {
+        "paths": paths > 1,
+        "stream": mode == "stream",
+        "layers": layers is None or layers > 1,
+        "coded": mode == "coded",
+    }
     return next((NEEDS[need] for need in needs if not met[need]), None)
 
 

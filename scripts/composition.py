@@ -72,6 +72,10 @@ TRANSPORTS: dict[str, Keys] = {
         "transport": {"congestion": "bbr-scaled", "mode": "coded"},
         "coding": {"block_s": 10},
     },
+    "coded, paced": {
+        "transport": {"congestion": "paced", "mode": "coded", "handshake": False},
+        "coding": {"repair": "auto", "block_s": 10},
+    },
     "`gru-mpc`": {
         "transport": {
             "congestion": "open-loop",

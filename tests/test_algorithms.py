@@ -6,6 +6,7 @@ import pytest
 
 from dstcc import algorithms
 from dstcc.algorithms import (
+    CODED_ONLY,
     CONGESTION,
     CONTROLLERS,
     NEEDS,
@@ -21,11 +22,12 @@ from dstcc.algorithms import (
     shipped_policies,
     unmet,
 )
-from dstcc.engine import CONGESTION_NAMES, PARAMETERS, SCHEDULER_NAMES, TRANSFER_NAMES
+from dstcc.engine import CODED_CONGESTION_NAMES, CONGESTION_NAMES, PARAMETERS, SCHEDULER_NAMES, TRANSFER_NAMES
 
 
 def test_the_table_lists_what_the_engine_has_and_nothing_else() -> None:
     assert sorted(CONGESTION) == sorted(CONGESTION_NAMES)
+    assert CODED_ONLY == CODED_CONGESTION_NAMES
     assert sorted(TRANSFERS) == sorted(TRANSFER_NAMES)
     assert sorted(SCHEDULERS) == sorted(SCHEDULER_NAMES)
 

@@ -21,9 +21,9 @@ SUFFIX = ".safetensors"
 
 def congestion(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:
     """Congestion controls, transfers, and files of one's own."""
-    from dstcc.algorithms import CONGESTION, TRANSFERS
+    from dstcc.algorithms import CODED_ONLY, CONGESTION, TRANSFERS
 
-    return _names((*CONGESTION, *TRANSFERS), word)
+    return _names((*CONGESTION, *CODED_ONLY, *TRANSFERS), word)
 
 
 def scheduler(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

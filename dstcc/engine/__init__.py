@@ -33,6 +33,7 @@ from .config import (
     Transport,
 )
 from .simulate import (
+    CODED_CONGESTION_NAMES,
     CONGESTION_NAMES,
     LOSS_KINDS,
     PARAMETERS,
@@ -50,6 +51,7 @@ from .stepper import Stepper
 
 __all__ = [
     "AGENT",
+    "CODED_CONGESTION_NAMES",
     "CONGESTION_NAMES",
     "LOSS_KINDS",
     "NEVER_NS",

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from .config import EngineConfig, Link
 
 CONGESTION_NAMES: tuple[str, ...]
+CODED_CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
 TRANSFER_NAMES: tuple[str, ...]
 LOSS_KINDS: tuple[str, ...]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONGESTION_NAMES: tuple[str, ...] = _engine.CONGESTION_NAMES
+CODED_CONGESTION_NAMES: tuple[str, ...] = _engine.CODED_CONGESTION_NAMES
+"""Further ones, for the mode ``coded`` only."""
 PARAMETERS: dict[str, tuple[str, ...]] = _engine.PARAMETERS
 """The parameters of each congestion control and transfer (``Transport.parameters``)."""
 SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES

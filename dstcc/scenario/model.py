@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import (
+    CODED_ONLY,
     CONGESTION,
     DEFAULT_SCHEDULER,
     PER_LINK_KEYS,
@@ -491,6 +492,7 @@ class Scenario(Table):
         return (
             pairs
             | set(CONGESTION)
+            | set(CODED_ONLY)
             | set(TRANSFERS)
             | {controller_name(given) for given in transport.controller}
         )

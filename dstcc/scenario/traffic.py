@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dstcc.algorithms import CONGESTION, TRANSFERS, rule_for
+from dstcc.algorithms import CODED_ONLY, CONGESTION, TRANSFERS, rule_for
 from dstcc.engine.config import NEVER_NS, SAME
 from dstcc.engine.config import CrossTraffic as EngineTraffic
 from dstcc.engine.config import Flow as EngineFlow
@@ -27,6 +27,8 @@ def _known(name: str) -> str:
         return name
     if name in TRANSFERS:
         raise broken(f"'{name}': a transfer without TCP, and flows are TCP connections")
+    if name in CODED_ONLY:
+        raise broken(f"'{name}': of coded packets only, and flows are TCP connections")
     rule = rule_for(name, "congestion") or "an extension can only be under test"
     raise broken(f'{rule}; or "{SAME}"')
 

@@ -80,6 +80,10 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ("transport.lanes_per_link=2", 'transport.lanes_per_link: needs mode = "lanes"'),
         ("transport.receive_buffer_bytes=100000", "transport.receive_buffer_bytes: coded keeps no order"),
         (
+            'link.0.flows=[{congestion = "paced"}]',
+            "'paced': of coded packets only, and flows are TCP connections",
+        ),
+        (
             'link.0.flows=[{congestion = "cubic"}]',
             "transport.mode: 'coded': shares a link with cross_traffic only",
         ),
@@ -89,6 +93,12 @@ def test_what_makes_no_sense_is_refused_with_its_key(write: Write, override: str
     with pytest.raises(ScenarioError) as error:
         read(write, override)
     assert rule in str(error.value)
+
+
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+def test_tcp_cannot_have_the_control_of_coded_packets(write: Write, mode: str) -> None:
+    with pytest.raises(ScenarioError, match=r"transport.congestion: 'paced': it lives by reports of coded"):
+        read(write, text=f'[transport]\ncongestion = "paced"\nmode = "{mode}"\n')
 
 
 def test_tcp_has_handshakes(write: Write) -> None:

@@ -64,7 +64,8 @@ void Coded::add_subflow(std::size_t link) {
     const Time answer = up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     sending_.add({make_flight(config_, link, sending_.subflows(), sending_.siblings(), down.slot_ns(), answer),
                   Transmitter(wires_[link]), &plans_[link], link});
-    receiving_.add(AckTransmitter(wires_[link]), ranges_[sending_.subflows() - 1]);
+    const std::size_t s = sending_.subflows() - 1;
+    receiving_.add(AckTransmitter(wires_[link]), ranges_[s], sending_.subflow(s).flight.wants_reports());
 }
 
 bool Coded::run_until(Time until, bool (*interrupted)()) {

@@ -21,6 +21,7 @@ Flight::Flight(const TransportConfig& transport, std::unique_ptr<CongestionContr
       tells_sends_(control_->wants_sends()),
       takes_acks_(control_->takes_acks()),
       wants_rates_(control_->wants_rates()),
+      wants_queue_(control_->wants_queue()),
       constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = tcp_.initial_cwnd = transport.initial_cwnd;
@@ -73,6 +74,11 @@ std::int64_t Flight::append(Time now, std::uint32_t block, std::uint32_t object,
     DSTCC_CHECK(packets_.end() == tcp_.snd_nxt, "a record per packet in flight");
     pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
     return number;
+}
+
+void Flight::watch_queue(Time now, const QueueSeen& seen) {
+    const Time gap = control_->on_queue(tcp_, seen, now);
+    tcp_.pacing_until_ns = now + static_cast<Time>(static_cast<double>(gap) / press_ + 0.5);
 }
 
 void Flight::finish_sending(bool starved, bool window_full) {
@@ -229,6 +235,8 @@ void Flight::control_window(Time now, const Latest& latest, std::int64_t deliver
     if (takes_acks_) {
         RateSample sample;
         sample.acked_sacked = delivered;
+        for (const Fate& fate : fates_)
+            if (!fate.lost) sample.acked_bytes += fate.packet.bytes + tcp_.wire_bytes - tcp_.mss_bytes;
         sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
         sample.prior_in_flight = in_flight;
         sample.rtt_ns = rtt_ns;

@@ -63,6 +63,9 @@ public:
     std::uint64_t timeouts() const { return timeouts_; }
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the law's pace
+    void set_light(Time one_way) { tcp_.light_ns = one_way; }
+    bool wants_queue() const { return wants_queue_; }
+    bool wants_reports() const { return control_->wants_reports(); }
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t bytes() const { return packets_.bytes() + stamps_.bytes(); }  // of its records
@@ -71,6 +74,8 @@ public:
 
     void establish(Time now, Time rtt);
     std::int64_t append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    // What its own queue was around a packet that has left; for laws that want it.
+    void watch_queue(Time now, const QueueSeen& seen);
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
     void finish_sending(bool starved, bool window_full);
 
@@ -103,7 +108,7 @@ private:
 
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
-    bool tells_sends_, takes_acks_, wants_rates_;
+    bool tells_sends_, takes_acks_, wants_rates_, wants_queue_;
     const ConstantsNs& constants_;
     BlockRing<SentPacket> packets_;
     BlockRing<RateStamp> stamps_;  // beside them, for laws that take samples

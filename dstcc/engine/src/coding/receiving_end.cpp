@@ -5,6 +5,7 @@ namespace dstcc {
 namespace {
 
 constexpr int kPacketsAnAck = 2;  // RFC 9000 section 13.2.2
+constexpr Time kReportShare = 2;  // of what a report takes on the uplink
 constexpr std::uint32_t kAckBytes = 8,
                         kAckRangeBytes = 4;  // beside the header: the first range and the wait; each further
 
@@ -39,7 +40,7 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     to.arrived_ns = now_;
     to.one_way_ns = now_ - packet.sent_ns;
     if (packet.order != kNoBlock) take(packet);
-    if (++to.pending >= kPacketsAnAck || gap) return send_ack(i);
+    if (++to.pending >= kPacketsAnAck || gap) return answer(i);
     if (delayed_acks_.at(i) == kNever) delayed_acks_.set(i, now_ + ack_delay_);
 }
 
@@ -96,6 +97,12 @@ bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
     return true;
 }
 
+void CodedReceivingEnd::answer(std::size_t i) {
+    const Receiver& to = receivers_[i];
+    if (!to.reports || now_ >= to.report_ns) return send_ack(i);
+    delayed_acks_.set(i, to.report_ns);
+}
+
 void CodedReceivingEnd::send_ack(std::size_t i) {
     Receiver& to = receivers_[i];
     to.pending = 0;
@@ -106,12 +113,13 @@ void CodedReceivingEnd::send_ack(std::size_t i) {
         now_, i,
         {to.ranges->largest_end(), now_ - to.arrived_ns, nullptr, 0, kPlain, to.one_way_ns, to.ranges->newest()},
         bytes);
+    if (to.reports) to.report_ns = now_ + kReportShare * (to.out.busy_ns() - now_);
 }
 
 void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {
     now_ = now;
     delayed_acks_.set(i, kNever);
-    if (receivers_[i].pending > 0) send_ack(i);
+    if (receivers_[i].pending > 0) answer(i);
 }
 
 }  // namespace dstcc

@@ -5,6 +5,8 @@
 //   block    is brought back by k packets of any kind (RaptorQ: but for its failures), once a repair packet has told k
 //   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
 //            32 ranges
+//   report   where the sender's law lives by reports: an ACK that waits until the one before has left the uplink and as much time again
+//            has passed. So reports take half of an uplink at most, and none waits behind another
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
 #pragma once
@@ -34,7 +36,9 @@ class CodedReceivingEnd {
 public:
     CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed, const BlockMap& blocks,
                       const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay, Timers delayed_acks);
-    void add(AckTransmitter out, AckRanges& ranges) { receivers_.push_back({out, &ranges}); }
+    void add(AckTransmitter out, AckRanges& ranges, bool reports = false) {
+        receivers_.push_back({out, &ranges, reports});
+    }
 
     void handle_data(Time now, const DataPacket& packet);
     void handle_timer(Time now, std::size_t receiver);
@@ -51,14 +55,17 @@ private:
     struct Receiver {
         AckTransmitter out;
         AckRanges* ranges;
+        bool reports;
         std::int64_t next = 0;  // number
         int pending = 0;        // packets not yet acknowledged
         Time arrived_ns = 0, one_way_ns = -1;
+        Time report_ns = 0;  // no report before
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
+    void answer(std::size_t i);
     void send_ack(std::size_t i);
 
     const ObjectsConfig& objects_;

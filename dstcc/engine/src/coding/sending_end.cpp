@@ -154,6 +154,7 @@ void CodedSendingEnd::refresh_paths() {
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
+        subflow.flight.set_light(subflow.light_ns);
         rate_ += subflow.flight.rate();
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.light_ns);
@@ -239,8 +240,12 @@ void CodedSendingEnd::arm(std::size_t s) {
 void CodedSendingEnd::transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
     Subflow& subflow = subflows_[s];
     const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
+    const std::int64_t before = subflow.flight.wants_queue() ? subflow.out.queue_bytes(now_) : 0;
     const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
     if (wait >= 0) waits_.add(wait);
+    if (subflow.flight.wants_queue())
+        subflow.flight.watch_queue(
+            now_, {before, subflow.out.queue_bytes(now_), bytes + header_bytes_, now_ + subflow.out.queue_ns(now_)});
     ++subflow.sent;
     ++data_packets_;
     if (first_send_ns_ < 0) first_send_ns_ = now_;

@@ -13,6 +13,7 @@
 
 #include "core/agent.hpp"
 #include "core/registry.hpp"
+#include "core/queue_seen.hpp"
 #include "tcp/state.hpp"
 
 namespace dstcc {
@@ -43,6 +44,12 @@ public:
     // Before a segment is paced, new or repeated: for laws whose rate follows the clock. Asked for by wants_sends().
     virtual void on_sent(TcpState&, Time /*now*/) {}
     virtual bool wants_sends() const { return false; }
+    // `coded`, for laws that look at the queue of their own line (wants_queue()): a packet was put there. Returns how long the next
+    // one waits.
+    virtual Time on_queue(TcpState&, const QueueSeen&, Time /*now*/) { return 0; }
+    virtual bool wants_queue() const { return false; }
+    // `coded`: receivers report as often as their uplink allows, and do not acknowledge every second packet.
+    virtual bool wants_reports() const { return false; }
     // True: TcpState::one_way_ns is wanted; receivers then stamp their ACKs.
     virtual bool wants_one_way_delay() const { return false; }
 };

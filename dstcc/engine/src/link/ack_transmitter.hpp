@@ -40,6 +40,9 @@ public:
         packet.kind = ack.kind;
     }
 
+    // Until when what was put on its way keeps the uplink.
+    Time busy_ns() const { return wire_->up_.busy_ns(); }
+
 private:
     Wire* wire_;
 };

@@ -5,6 +5,7 @@
 
 #include "coding/coded.hpp"
 #include "congestion/control.hpp"
+#include "congestion/paced.hpp"
 #include "core/stall.hpp"
 #include "link/contact.hpp"
 #include "link/frames.hpp"
@@ -109,12 +110,12 @@ Time patience(const py::object& config) {
     return stall_patience(native.transport.constants.rto_max, longest);
 }
 
-// Those that one may choose, in the order of their letters.
+// Those that one may choose for TCP, in the order of their letters.
 template <class Entry>
 py::tuple choices() {
     py::list out;
     for (const auto& [name, entry] : registry<Entry>())
-        if (!entry.steered) out.append(name);
+        if (!entry.steered && name != kPaced) out.append(name);
     return out;
 }
 
@@ -152,6 +153,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     dstcc::bind_coded_stepper(m);
     dstcc::bind_paths(m);
     m.attr("CONGESTION_NAMES") = dstcc::choices<dstcc::ControlEntry>();
+    m.attr("CODED_CONGESTION_NAMES") = py::make_tuple(dstcc::kPaced);
     m.attr("LOSS_KINDS") = dstcc::loss_kinds();
     m.attr("PARAMETERS") = dstcc::parameters();
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);

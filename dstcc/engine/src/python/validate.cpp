@@ -4,6 +4,7 @@
 #include "coding/blocks.hpp"
 #include "ltp/rate_rule.hpp"
 #include "congestion/control.hpp"
+#include "congestion/paced.hpp"
 #include "core/subflow_set.hpp"
 #include "link/loss.hpp"
 #include "ltp/ltp.hpp"
@@ -34,6 +35,7 @@ void validate_sharing(const EngineConfig& config) {
             for (const CrossTrafficConfig& c : link.relay->cross_traffic) validate_source(c);
         for (const FlowConfig& flow : link.flows) {
             require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
+            require(flow.congestion != kPaced, "a background flow is TCP's, and has no reports for paced");
             require(flow.payload_bytes >= 0, "a background flow's bytes are positive, or 0 for all it can");
             if (flow.app_limited) validate_source(flow.source);
         }
@@ -87,6 +89,7 @@ void validate_coding(const EngineConfig& config) {
     const TransportConfig& t = config.transport;
     const CodingConfig& c = config.coding;
     require(t.handshake || t.coded, "TCP opens each subflow with a handshake");
+    require(t.coded || t.congestion != kPaced, "paced needs the mode coded: TCP has no reports");
     if (!t.coded && t.congestion == kTransferLtp) return validate_ltp_coding(config);
     if (!t.coded) return require(c.period.size() == 0 && c.block_ns == 0, "coding needs the mode coded, or ltp");
     require(c.law == RateLaw::kShares || c.law == RateLaw::kAuto, "delayed-feedback and tables are ltp's");

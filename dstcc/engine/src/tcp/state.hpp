@@ -32,6 +32,7 @@ struct TcpState {
     std::uint64_t app_limited = 0;                               // `delivered` at which the bubble leaves; 0: none
 
     Time last_sent_ns = 0;
+    Time light_ns = 0;  // `coded`: of propagation one way, by the plan
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool ack_has_sacks = false;  // the ACK at hand
@@ -68,6 +69,7 @@ struct RateSample {
     Time interval_ns = -1;              // -1: no valid sample
     std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
     Time rtt_ns = -1;
+    std::int64_t acked_bytes = 0;  // `coded`: on the wire
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;
     bool is_ack_delayed = false;  // of a lone short segment: its receiver may have waited for another

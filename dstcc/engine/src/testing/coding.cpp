@@ -8,6 +8,7 @@
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
 #include "ltp/rate_rule.hpp"
+#include "paths/own_queue.hpp"
 
 namespace py = pybind11;
 
@@ -100,6 +101,13 @@ void bind_coding(py::module_& engine) {
     packets.def("send", &Packets::send);
     packets.def("ack", &Packets::ack, py::arg("now"), py::arg("ranges"), py::arg("wait") = 0);
     packets.def("timer", &Packets::timer);
+    packets.def("watch_queue",
+                [](Packets& p, Time now, std::int64_t before, std::int64_t after, std::uint32_t packet, Time leaves) {
+                    p.flight().watch_queue(now, {before, after, packet, leaves});
+                    return p.flight().pacing_until() - now;
+                });
+    packets.def("set_light", [](Packets& p, Time one_way) { p.flight().set_light(one_way); });
+    packets.def_property_readonly("rate", [](Packets& p) { return p.flight().rate(); });
     packets.def_property_readonly("next_timer", [](Packets& p) { return p.flight().next_timer(); });
     packets.def_property_readonly("cwnd", [](Packets& p) { return p.flight().tcp().cwnd; });
     packets.def_property_readonly("in_flight", [](Packets& p) { return p.flight().tcp().in_flight(); });
@@ -111,6 +119,17 @@ void bind_coding(py::module_& engine) {
         const CaState state = p.flight().tcp().ca_state;
         return state == CaState::kOpen ? "open" : state == CaState::kRecovery ? "recovery" : "loss";
     });
+    py::class_<OwnQueue>(m, "OwnQueue")
+        .def(py::init<double, Time>(), py::arg("full_packet"), py::arg("wait"))
+        .def(
+            "see",
+            [](OwnQueue& q, Time now, std::int64_t before, std::int64_t after, std::uint32_t packet, Time leaves,
+               double limit) { return q.see(now, {before, after, packet, leaves}, limit); },
+            py::arg("now"), py::arg("before"), py::arg("after"), py::arg("packet"), py::arg("leaves"), py::arg("limit"))
+        .def_property_readonly("known", &OwnQueue::known)
+        .def_property_readonly("share", &OwnQueue::share)
+        .def_property_readonly("line", &OwnQueue::line)
+        .def_property_readonly("target", &OwnQueue::target);
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",

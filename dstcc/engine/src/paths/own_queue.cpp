@@ -1,0 +1,72 @@
+#include "paths/own_queue.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dstcc {
+
+Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
+    const auto before = static_cast<double>(seen.before), after = static_cast<double>(seen.after);
+    const double packet = seen.packet, taken = std::max(after - before, 0.0);
+    if (last_ns_ < 0) begin_train(now, before);
+    if (now > last_ns_ && last_ns_ >= 0) measure(now, before);
+    if (taken < packet / 2) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
+    while (!own_.empty() && own_.front().first <= now) {
+        own_bytes_ -= own_.front().second;
+        own_.pop_front();
+    }
+    if (taken > 0) own_.emplace_back(seen.leaves_ns, taken);
+    own_bytes_ += taken;
+    entered_ += taken;
+    ++packets_;
+    queue_ = after;
+    last_ns_ = now;
+    const Time wait = gap(packet, limit);
+    due_ns_ = now + wait;
+    return wait;
+}
+
+void OwnQueue::begin_train(Time now, double queue) {
+    train_from_ns_ = lost_from_ns_ = now;
+    train_queue_ = queue;
+    entered_ = lost_ = most_ = 0;
+    packets_ = 0;
+    stood_ = true;
+}
+
+// What the time since the last packet has shown.
+void OwnQueue::measure(Time now, double before) {
+    const double drained = queue_ - before;
+    if (!known()) return search(drained, now, before);
+    lost_ += std::max(drained, 0.0);
+    if (before <= 0) stood_ = false;
+    if (lost_ >= full_ || before <= 0) {
+        most_ = std::max(most_, lost_ / static_cast<double>(now - lost_from_ns_));
+        lost_ = 0;
+        lost_from_ns_ = now;
+    }
+    if (packets_ < kTrain) return;
+    const double left = (entered_ - (before - train_queue_)) / static_cast<double>(now - train_from_ns_);
+    share_ = stood_ ? (share_ + std::max(left, 0.0)) / 2 : std::max(share_, left);
+    line_ = std::max({stood_ ? most_ : line_, most_, share_});
+    begin_train(now, before);
+}
+
+void OwnQueue::search(double drained, Time now, double before) {
+    if (before > 0 && drained >= kCounts * full_) {
+        share_ = line_ = drained / static_cast<double>(now - last_ns_);
+    } else if (before > 0) {
+        wait_ = std::min(2 * wait_, kNever / 4);
+    } else if (now <= due_ns_) {
+        wait_ = std::max<Time>(wait_ / 2, 1);
+    }
+    begin_train(now, before);
+}
+
+Time OwnQueue::gap(double packet, double limit) const {
+    if (!known()) return own_bytes_ < target_ ? 0 : wait_;
+    const double pace = std::max(share_ + line_ * (target_ - own_bytes_) / (kHorizon * full_), kLeastPace * line_);
+    return static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
+}
+
+}  // namespace dstcc

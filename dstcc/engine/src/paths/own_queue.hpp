@@ -1,0 +1,68 @@
+// OwnQueue: the rate of a sender's own line, by the drain of its own queue from packet to packet, and the pace that keeps this
+// queue short. No acknowledgement is waited for.
+//
+//   search   While the rate is unknown packets go in trains: at once until kTarget packets stand in the queue, and after a wait
+//            again. What the queue lost meanwhile is the rate. If it is empty the next wait is half as long; if it lost
+//            nothing that counts, twice.
+//   train    kTrain packets. Over its time T, with Q the queue and `entered` what the queue took of the sender's packets:
+//
+//                share = (entered - growth of Q) / T     what left; others' packets in the queue count against it
+//                line  = the most that Q lost in a time  what the line carries
+//
+//            If the queue stood all the time, the share is the mean of this one and the last. If not, it is no less.
+//   pace     share + line (target - own) / kHorizon,  own: the sender's bytes in the queue
+//
+//            A line without others: Q goes to the target within kHorizon packets. One that drains: the pace grows by a quarter
+//            from train to train. Others that do the same: each has the target in the queue in the end, and so the same rate.
+//   full     A queue that took nothing of a packet is shallow: the target is half of what stood in it, at most, and little more than a packet at least.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "core/base.hpp"
+#include "core/queue_seen.hpp"
+
+namespace dstcc {
+
+class OwnQueue {
+public:
+    // Packets that are kept in the queue; of a train; over which the queue goes to its target.
+    static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
+
+    // `wait`: the first one after a train.
+    OwnQueue(double full_packet, Time wait) : full_(full_packet), target_(kTarget * full_packet), wait_(wait) {}
+
+    // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
+    Time see(Time now, const QueueSeen& seen, double limit);
+    bool known() const { return share_ > 0; }
+    double share() const { return share_; }  // bytes in a nanosecond; 0: unknown
+    double line() const { return line_; }
+    double target() const { return target_; }  // bytes
+
+private:
+    static constexpr double kLeastTarget = 9.0 / 8;  // packets
+    static constexpr double kLeastPace = 1.0 / 64;   // of the line's rate
+    static constexpr double kCounts = 1.0 / 16;      // of a packet: a loss of less shows no rate
+
+    void measure(Time now, double before);
+    void search(double drained, Time now, double before);
+    Time gap(double packet, double limit) const;
+    void begin_train(Time now, double queue);
+
+    double full_, target_;
+    Time wait_;
+    double share_ = 0, line_ = 0;
+    double queue_ = 0;  // after the last packet
+    Time last_ns_ = -1, due_ns_ = -1;
+    std::deque<std::pair<Time, double>> own_;  // the sender's packets in the queue: when each leaves
+    double own_bytes_ = 0;
+    double lost_ = 0;  // by the queue since then
+    Time lost_from_ns_ = 0;
+    Time train_from_ns_ = 0;
+    double train_queue_ = 0, entered_ = 0, most_ = 0;
+    int packets_ = 0;
+    bool stood_ = true;
+};
+
+}  // namespace dstcc

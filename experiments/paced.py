@@ -1,0 +1,75 @@
+"""What coded packets play that find their own rate: the table of docs/learning.md.
+
+    python -m experiments.paced [--seeds 10] [--first 701] [--only TEXT] [--rtts 2.5] [--up 2]
+
+The demo's links and video at several playout delays and rates of the uplinks: interquartile means of `weighted_layers`
+with 95 % bootstrap intervals over the seeds. `ltp` and `coded, told` are given the links' rates, the others nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dstcc.report.printed import heading, interval, line
+from dstcc.run.trials import run_trials
+from dstcc.scenario import Scenario, load_scenario, parse_override
+
+DEMO = Path(__file__).parent.parent / "examples/demo/mars-two-links.toml"
+CODED = ("transport.mode=coded", "transport.handshake=false", "coding.repair=auto", "coding.block_s=60")
+TRANSPORTS: dict[str, tuple[str, ...]] = {
+    "ltp, told": ("transport.congestion=ltp",),
+    "coded, told": ("transport.congestion=open-loop", *CODED),
+    "coded, paced": ("transport.congestion=paced", *CODED),
+    "tuned cubic": ("variant=tuned cubic",),
+    "dstcc": ("variant=dstcc on 16 lanes",),
+}
+"""Overrides of the demo, or the name of one of its variants."""
+RTTS = (2.5, 1.5, 1.0, 0.75)
+UP_KBPS = (2, 8, 256)
+
+
+def mission(transport: str, rtts: float, up_kbps: float, span: tuple[int, int]) -> Scenario:
+    """The demo under one transport."""
+    keys = [
+        f"run.seed={span[0]}",
+        f"run.seeds={span[1]}",
+        f"playout.delay_rtts={rtts}",
+        *(f"link.{i}.up_rate_bps={up_kbps * 1000}" for i in (0, 1)),
+    ]
+    first, *more = TRANSPORTS[transport]
+    if first.startswith("variant="):
+        scenario = load_scenario(DEMO, [parse_override(one) for one in keys])
+        return scenario.as_variant(first.removeprefix("variant="))
+    return load_scenario(DEMO, [parse_override(one) for one in ("variant=[]", *keys, first, *more)])
+
+
+def plays(scenario: Scenario) -> list[float]:
+    """`weighted_layers`, a value a seed."""
+    values = []
+    for trial in run_trials(scenario, quality=False, jobs=1):
+        if trial.metrics is None:
+            raise click.ClickException(f"{trial.id}: {trial.error}")
+        values.append(trial.metrics.flat()["weighted_layers"] or 0.0)
+    return values
+
+
+@click.command()
+@click.option("--seeds", default=10, show_default=True, help="Number of seeds.")
+@click.option("--first", default=701, show_default=True, help="The first seed.")
+@click.option("--only", default="", help="Transports whose name has this text.")
+@click.option("--rtts", default=RTTS, multiple=True, type=float, help="Playout delays in round trips.")
+@click.option("--up", default=UP_KBPS, multiple=True, type=float, help="Rates of the uplinks in kbit/s.")
+def main(seeds: int, first: int, only: str, rtts: tuple[float, ...], up: tuple[float, ...]) -> None:
+    """Print the table."""
+    chosen = [name for name in TRANSPORTS if only in name]
+    heading("Paced", ("RTTs", "uplinks", *chosen))
+    for delay in rtts:
+        for kbps in up:
+            shown = (interval(plays(mission(name, delay, kbps, (first, seeds)))) for name in chosen)
+            line(f"{delay:g}", f"{kbps:g} kbit/s", *shown)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""`paced`: coded packets that find their rate by their own queue and by reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, Relay, simulate
+
+from .net import MSS, WIRE, config, jain, link, live, ns, run
+
+S = 10**9
+RATE_BPS = 240e3
+RTT_S = 100.0
+
+
+def far(rate_bps: float = RATE_BPS, rtt_s: float = RTT_S, *, up_bps: float = 2e3, **more: object) -> Link:
+    """A long link with a narrow way back."""
+    return link(rate_bps, rtt_s, up_rate_bps=up_bps, queue_bytes=10**6, **more)  # type: ignore[arg-type]
+
+
+def video(
+    load: float, seconds: int, *, rate_bps: float = RATE_BPS, playout_s: float | None = None
+) -> Objects:
+    """Live video of three layers; with headers so many times what a link of that rate carries."""
+    layer = int(load * rate_bps / 8 * MSS / WIRE / 3)
+    return live(seconds, (layer, layer, layer), playout_s=playout_s)
+
+
+def trial(
+    links: Link | tuple[Link, ...],
+    objects: Objects,
+    *,
+    congestion: str = "paced",
+    block_s: int = 10,
+    repair: tuple[float, ...] | None = None,
+    **knobs: object,
+) -> EngineResult:
+    """A trial of coded packets without a handshake."""
+    wanted: dict[str, object] = {"mode": "coded", "handshake": False, "layer_first": True, "slot_s": 5.0}
+    made = config(congestion, links, objects=objects, **(wanted | knobs))  # type: ignore[arg-type]
+    return simulate(replace(made, coding=Coding(objects.chunk // block_s, ns(block_s), repair)))
+
+
+def wire_rate(result: EngineResult, from_s: float, to_s: float, subflow: int = 0) -> float:
+    """Bits on the wire per second that a subflow sent then, each packet counted as a full one."""
+    samples = result.samples
+    chosen = (samples.subflow == subflow) & (samples.t_ns > from_s * S) & (samples.t_ns <= to_s * S)
+    return float(samples.sent_segments[chosen].sum()) * WIRE * 8 / (to_s - from_s)
+
+
+def in_time(result: EngineResult, objects: Objects) -> float:
+    """The share of layers that came in time."""
+    done = result.objects.complete_ns
+    return float(np.mean((done >= 0) & (done <= objects.deadline_ns)))
+
+
+def test_it_sends_at_the_lines_rate_long_before_anything_is_heard() -> None:
+    result = trial(far(), video(1.5, 90))
+    assert wire_rate(result, 10, 90) == pytest.approx(RATE_BPS, rel=0.02)
+    assert result.totals["queue_p95_s"] < 8 * WIRE * 8 / RATE_BPS
+
+
+@pytest.mark.parametrize("up_bps", [500.0, 2e3, 256e3])
+def test_reports_never_wait_behind_each_other(up_bps: float) -> None:
+    objects = video(0.8, 400, playout_s=2.5 * RTT_S)
+    result = trial(far(up_bps=up_bps, loss=Loss("packet", 0.01)), objects)
+    report_s = 8 * (48 + 31 * 4) / up_bps
+    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] < RTT_S + 1 + 2 * report_s
+    assert in_time(result, objects) > 0.995
+
+
+def test_under_laws_that_want_acknowledgements_they_do() -> None:
+    objects = video(0.8, 400, playout_s=2.5 * RTT_S)
+    result = trial(far(up_bps=500.0), objects, congestion="open-loop")
+    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] > 2 * RTT_S
+
+
+@pytest.mark.parametrize("rtts", [0.6, 0.75, 1.0, 2.5])
+def test_no_delay_is_so_short_that_nothing_is_sent(rtts: float) -> None:
+    objects = video(0.8, 300, playout_s=rtts * RTT_S)
+    result = trial((far(), far(RATE_BPS / 2)), objects)
+    assert in_time(result, objects) > 0.97
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.01, 0.1])
+def test_told_nothing_it_plays_what_a_sender_plays_that_is_told_the_rate(loss: float) -> None:
+    objects = video(0.8, 600, playout_s=1.5 * RTT_S)
+    lossy = far(loss=Loss("packet", loss) if loss else None)
+    told = in_time(trial(lossy, objects, congestion="open-loop"), objects)
+    assert in_time(trial(lossy, objects), objects) >= told - 0.02
+
+
+@pytest.mark.parametrize("queue_bytes", [4 * WIRE, 375_000])
+def test_a_slower_line_further_on_is_found_by_reports(queue_bytes: int) -> None:
+    slower = far(relay=Relay(0.5, RATE_BPS / 2, queue_bytes))
+    result = trial(slower, video(2, 1500))
+    assert wire_rate(result, 20, RTT_S) == pytest.approx(RATE_BPS, rel=0.06)  # nothing is heard yet
+    assert 0.85 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
+
+
+def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
+    shared = far(relay=Relay(0.5, RATE_BPS, 375_000, (CrossTraffic(RATE_BPS / 2),)))
+    result = trial(shared, video(2, 1500))
+    assert 0.8 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
+
+
+@pytest.mark.parametrize("dark_s", [(300.0, 420.0), (300.0, 360.0), (300.0, 700.0)])
+def test_a_silent_link_is_not_a_slow_one(dark_s: tuple[float, float]) -> None:
+    away = far(unannounced_ns=(tuple(map(ns, dark_s)),))
+    result = trial(away, video(1.5, 1500))
+    back = dark_s[1] + 4 * RTT_S
+    assert wire_rate(result, back, 1500) == pytest.approx(RATE_BPS, rel=0.03)
+
+
+def test_it_follows_a_step_of_the_lines_rate_that_nobody_announced() -> None:
+    stepped = far(hidden_t_ns=(0, ns(300), ns(600)), hidden_share=(1.0, 0.25, 1.0))
+    result = trial(stepped, video(1.5, 900))
+    for from_s, to_s, share in ((100, 290, 1), (320, 590, 0.25), (620, 890, 1)):
+        assert wire_rate(result, from_s, to_s) == pytest.approx(share * RATE_BPS, rel=0.04)
+
+
+@pytest.mark.parametrize("slower", [False, True])
+def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
+    relay = Relay(0.5, RATE_BPS / 2, 375_000) if slower else None
+    result = trial(far(subflows=2, relay=relay), video(2, 2000))
+    shares = tuple(wire_rate(result, 1000, 2000, subflow) for subflow in (0, 1))
+    assert jain(shares) > 0.95
+    assert sum(shares) > 0.85 * RATE_BPS / (2 if slower else 1)
+
+
+def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
+    away = far(outages_s=((300.0, 500.0),))
+    result = trial(away, video(1.5, 900))
+    assert result.totals["lost_channel_packets"] <= 4  # those in the queue when the link went
+    assert wire_rate(result, 510, 890) == pytest.approx(RATE_BPS, rel=0.03)
+
+
+def test_tcp_and_flows_of_tcp_cannot_have_it() -> None:
+    with pytest.raises(ValueError, match="paced needs the mode coded"):
+        run("paced", link(), duration_s=1)
+    with pytest.raises(ValueError, match="has no reports for paced"):
+        run("cubic", link(flows=(Flow("paced"),)), duration_s=1)
