@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -43,7 +44,7 @@ static const uint16_t kept[] = {
 	SYS_timer_settime, SYS_timer_gettime, SYS_timer_getoverrun, SYS_timer_delete,
 	/* file descriptors: consoles, and files of hostfs */
 	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_close, SYS_dup, SYS_dup2,
-	SYS_fcntl, SYS_poll, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait,
+	SYS_poll, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait,
 	/* hostfs: to look */
 	SYS_access, SYS_faccessat, SYS_stat, SYS_lstat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs,
 	SYS_readlink, SYS_getdents, SYS_getdents64, SYS_getcwd,
@@ -53,7 +54,7 @@ static const uint16_t kept[] = {
 	/* owners: an ordinary user may not, and root's right to it is gone; hostfs hears the host's own no */
 	SYS_chown, SYS_lchown, SYS_fchown, SYS_fchownat,
 	/* itself: its limits, which only sink, its users, the machine's name, which is the namespace's */
-	SYS_getrlimit, SYS_setrlimit, SYS_prlimit64, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname,
+	SYS_getrlimit, SYS_setrlimit, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname,
 	/* the C library: locks, and a child's list of them */
 	SYS_futex, SYS_set_robust_list, SYS_getrandom,
 };
@@ -67,6 +68,8 @@ static const struct part {
 	/* processes, and no namespaces of theirs */
 	{ SYS_clone, 0,
 	  CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET },
+	/* its own limits, and no other process's */
+	{ SYS_prlimit64, 0, UINT32_MAX },
 	/* files, and none that would give others the user's rights */
 	{ SYS_open, 2, S_ISUID | S_ISGID },
 	{ SYS_openat, 3, S_ISUID | S_ISGID },
@@ -78,9 +81,11 @@ static const struct part {
 	{ SYS_fchmodat, 2, S_ISUID | S_ISGID },
 };
 
-/* And those of which some requests are kept: all but these for ptrace(), none but these for ioctl(). */
+/* And those of which some requests are kept: all but these for ptrace(), none but these for ioctl() and fcntl(). */
 static const uint32_t others[] = { PTRACE_ATTACH, PTRACE_SEIZE }; /* processes that are not its children */
 static const uint32_t asks[] = { TCGETS }; /* is this a terminal? */
+/* flags, and whom a descriptor wakes; no lock or lease that others would wait for, and no notice of what they do */
+static const uint32_t sets[] = { F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_SETOWN, F_SETSIG };
 
 #define LENGTH(list) (sizeof(list) / sizeof(*(list)))
 #define CALL offsetof(struct seccomp_data, nr)
@@ -144,6 +149,7 @@ static void write_program(void)
 		answer(SECCOMP_RET_ALLOW);
 	}
 	add_requests(SYS_ioctl, 1, asks, LENGTH(asks), SECCOMP_RET_ALLOW, NO);
+	add_requests(SYS_fcntl, 1, sets, LENGTH(sets), SECCOMP_RET_ALLOW, NO);
 	only_for(SYS_clone3, 1);
 	answer(SECCOMP_RET_ERRNO | ENOSYS); /* its flags lie in memory; the C library then calls clone() */
 	answer(NO);

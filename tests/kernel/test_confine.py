@@ -425,7 +425,7 @@ WRONG: dict[str, tuple[Change, tuple[tuple[Change, ...], Mapping[str, object]]]]
         BOTH,
     ),
     "limits: no addresses": (("if (most->address_bytes)", "if (!most->address_bytes)"), BOTH),
-    "limits: processes": (("#define PROCESSES 8192", "#define PROCESSES 8192000"), BOTH),
+    "limits: processes": (("#define PROCESSES 8192 ", "#define PROCESSES 8192000 "), BOTH),
     "limits: open files": (("#define FILES 16384", "#define FILES 16385"), BOTH),
     "limits: cores": (("\tlimit(RLIMIT_CORE, 0);", "\t;"), BOTH),
     "limits: soft ones alone": (
@@ -459,7 +459,7 @@ except OSError: pass
 print(made, flush=True)
 os._exit(0)
 """
-FEWER: Change = ("#define PROCESSES 8192", "#define PROCESSES 400")
+FEWER: Change = ("#define OWN_PROCESSES 4096", "#define OWN_PROCESSES 400")
 ROOTS_LIMIT = "if (limit_processes() && geteuid() == 0)"
 BEFORE_6_14: Change = ("(major == 6 && minor < 14)", "(major >= 6)")
 

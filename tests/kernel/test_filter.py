@@ -23,7 +23,7 @@ from tests.kernel import lesser
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 """One that anybody may run."""
-NOBODY = 4_194_303
+NOBODY = 4_194_302
 """The number of no process."""
 HERE, GONE = -100, "b'/dev/null/below'"
 THREAD = 0x10000
@@ -66,7 +66,13 @@ CALLS: dict[str, tuple[str, int]] = {
     "symlink": (f"88, {GONE}, {GONE}", EPERM),
     "mknod": (f"133, {GONE}, 0o10644, 0", EPERM),
     "kill": (f"62, {NOBODY}, 0", ESRCH),
-    "another's limits": (f"302, {NOBODY}, 7, 0, 0", ESRCH),
+    "its own limits": ("302, 0, 7, 0, 0", 0),
+    "another's limits": (f"302, {NOBODY}, 7, 0, 0", EPERM),
+    "fcntl: flags": ("72, -1, 3", EBADF),
+    "fcntl: a lock": ("72, -1, 6, 0", EPERM),
+    "fcntl: a lock of the open file": ("72, -1, 37, 0", EPERM),
+    "fcntl: a lease": ("72, -1, 1024, 0", EPERM),
+    "fcntl: notices of a folder": ("72, -1, 1026, 0x1F", EPERM),
     "another's memory": (f"310, {NOBODY}, 0, 0, 0, 0, 0", EPERM),
     "raise a right": ("126, 0, 0", EPERM),
     "become another": ("105, 1", EPERM),
@@ -221,6 +227,9 @@ WRONG = {
         "\tload(CALL);\n\tadd_requests(SYS_ptrace",
         "\tadd_requests(SYS_ptrace",
     ),
+    "another's limits": ("{ SYS_prlimit64, 0, UINT32_MAX }", "{ SYS_prlimit64, 0, 1 }"),
+    "locks": ("F_SETOWN, F_SETSIG }", "F_SETOWN, F_SETSIG, F_SETLK }"),
+    "fcntl() by its file, not its request": ("add_requests(SYS_fcntl, 1,", "add_requests(SYS_fcntl, 0,"),
     "sockets": ("SYS_futex,", "SYS_futex, SYS_socket,"),
     "all that is not listed": (
         "\tanswer(NO);\n}\n\n__attribute__",

@@ -68,6 +68,14 @@ def test_what_is_no_file_is_refused_by_its_name(
         read(tmp_path / name, mission)
 
 
+def test_a_message_has_64_kib_at_most(tmp_path: Path) -> None:
+    (tmp_path / "error.txt").write_text("x" * 65_536)
+    assert message_of(tmp_path / "error.txt") == "x" * 65_536
+    (tmp_path / "error.txt").write_text("x" * 65_537)
+    with pytest.raises(KernelError, match="has more than"):
+        message_of(tmp_path / "error.txt")
+
+
 def test_a_log_without_end_is_looked_at_from_both_sides(tmp_path: Path) -> None:
     log = tmp_path / "console.log"
     log.write_bytes(b"begins\n")

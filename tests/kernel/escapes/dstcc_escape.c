@@ -26,6 +26,8 @@ MODULE_PARM_DESC(number, "a process, port or key of the host, or how much");
 #define H_NEWUSER 0x10000000
 #define H_ATTACH 16
 #define H_FIFO 0010644
+#define H_SETLK 6
+#define H_FILE_SIZE 1 /* RLIMIT_FSIZE */
 #define H_NORESERVE 0x4000
 #define LEAST_DESCRIPTORS 16500
 #define PIECES 64
@@ -122,6 +124,22 @@ static long remount(void)
 	return write_to(O_CREAT);
 }
 
+/* A lock that nobody else can write beside, of a file that can only be read. */
+static long lock(void)
+{
+	const struct { short type, whence; long start, length; int pid; } whole = { 0 /* F_RDLCK */ };
+	long handle = CALL(H_OPEN, path, O_RDONLY, 0);
+
+	return handle < 0 ? handle : CALL(H_FCNTL, handle, H_SETLK, &whole);
+}
+
+static long limit_another(void)
+{
+	const unsigned long none[2] = { 0, 0 };
+
+	return call(H_PRLIMIT, number, H_FILE_SIZE, (long)none, 0, 0, 0);
+}
+
 static long peek(void)
 {
 	static char text[8];
@@ -214,6 +232,10 @@ static long attempt(void)
 		return CALL(H_UNSHARE, H_NEWUSER, 0, 0);
 	if (!strcmp(what, "trace"))
 		return call(H_PTRACE, H_ATTACH, number, 0, 0, 0, 0);
+	if (!strcmp(what, "lock"))
+		return lock();
+	if (!strcmp(what, "limits"))
+		return limit_another();
 	if (!strcmp(what, "peek"))
 		return peek();
 	if (!strcmp(what, "read"))

@@ -7,7 +7,7 @@
 
 #include <linux/module.h>
 
-#define HERMITS 8000 /* nearly all that there may be: the guest's own processes need some */
+#define HERMITS 3800 /* nearly all that there may be: the guest's own processes need some */
 
 static void hermit(void)
 {

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +42,8 @@ HERE = Path(__file__).parent
 ENDS_S, GONE_S = 5.0, 60.0
 UP_S = 120.0
 SETTLE_S = 1.0
-HERMITS = 8000
-"""Processes of the host that the module makes, of the 8,192 that there may be."""
+HERMITS = 3800
+"""Processes of the host that the module makes, of the 4,096 that there may be."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 DEAF = (
     "import os, signal, time\n"
@@ -101,7 +101,9 @@ def ends(load: Load, how: signal.Signals, folder: Path) -> Ending:
         words += ["--module", str(folder / "module"), "--congestion", "cubic"]
     with (folder / "said").open("wb") as said:
         run = subprocess.Popen([*words, "--", *load.command], stdout=said, stderr=said)
+    space = -1
     try:
+        # held open, so that no other namespace gets its number
         space = _awaited(lambda: _space_of(run.pid), "a guest", run, folder)
         before = _awaited(
             lambda: count if (count := within(space)) >= load.least else None, "it", run, folder
@@ -119,6 +121,8 @@ def ends(load: Load, how: signal.Signals, folder: Path) -> Ending:
     finally:
         run.kill()
         run.wait()
+        if space >= 0:
+            os.close(space)
 
 
 def _awaited(look: Callable[[], int | None], what: str, run: subprocess.Popen[bytes], folder: Path) -> int:
@@ -131,14 +135,14 @@ def _awaited(look: Callable[[], int | None], what: str, run: subprocess.Popen[by
 
 
 def _space_of(process: int) -> int | None:
-    """The PID namespace of the guest that a run's process has started: of the child of its ``boot``."""
+    """The PID namespace, as an open file, of the guest that a run's process has started: of the child of its ``boot``."""
     for boot in _children(process):
-        if _name(boot) != "boot":
-            continue
-        for keeper in _children(boot):
-            space = _space(keeper)
-            if space is not None and space != _space(boot):
-                return space
+        for keeper in _children(boot) if _name(boot) == "boot" else ():
+            with suppress(OSError):
+                space = os.open(f"/proc/{keeper}/ns/pid", os.O_RDONLY)
+                if os.fstat(space).st_ino != _space(boot):
+                    return space
+                os.close(space)
     return None
 
 
@@ -169,7 +173,8 @@ def _space(process: int) -> int | None:
 
 def within(space: int) -> int:
     """How many processes are in a PID namespace; such as have ended and wait to be heard of count, too."""
-    return sum(_space(int(entry.name)) == space for entry in Path("/proc").glob("[0-9]*"))
+    number = os.fstat(space).st_ino
+    return sum(_space(int(entry.name)) == number for entry in Path("/proc").glob("[0-9]*"))
 
 
 @contextmanager

@@ -198,7 +198,7 @@ ESCAPES = {
     "writes to the reader's terminal from a log": Attempt(
         "print('\\x1b[2K\\x1b[1A1.000000 2 out forged', flush=True)",
         lambda flown: b"\x1b" in (flown.folder / "craft.log").read_bytes(),
-        ("written-out controls",),
+        ("written-out controls", "lines of ours"),
     ),
     "makes processes without number": Attempt(FORK, done, ("limit of tasks",), "--wall 500"),
 }

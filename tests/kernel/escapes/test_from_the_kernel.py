@@ -110,6 +110,18 @@ def old_file(folder: Path, _out: Path) -> Iterator[Attempt]:
     )
 
 
+def others_pipe(folder: Path, _out: Path) -> Iterator[Attempt]:
+    os.mkfifo(folder / "pipe")
+    reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    yield Attempt(folder / "pipe", escaped=lambda _: os.read(reader, 3) == b"out")
+    os.close(reader)
+
+
+def readable_file(folder: Path, _out: Path) -> Iterator[Attempt]:
+    (folder / "old").write_text("mine")
+    yield Attempt(folder / "old")
+
+
 def shell(_folder: Path, out: Path) -> Iterator[Attempt]:
     yield Attempt(f"echo>{out}/executed", escaped=lambda _: (out / "executed").exists())
 
@@ -155,7 +167,7 @@ def much_memory(_folder: Path, _out: Path) -> Iterator[Attempt]:
 def many_processes(_folder: Path, _out: Path) -> Iterator[Attempt]:
     if any(part.startswith("limit of processes") for part in lacking()):
         pytest.skip("root's processes are bounded from Linux 6.14 on")
-    yield Attempt(number=9000)
+    yield Attempt(number=5000)
 
 
 def shared_memory(_folder: Path, _out: Path) -> Iterator[Attempt]:
@@ -178,6 +190,9 @@ ESCAPES: dict[str, tuple[str, Setting, tuple[str, ...]]] = {
     "makes a file": ("create", new_file, ("read-only mounts", "Landlock")),
     "overwrites a file": ("overwrite", old_file, ("read-only mounts", "Landlock")),
     "removes a file": ("remove", old_file, ("read-only mounts", "Landlock")),
+    "writes into a pipe": ("overwrite", others_pipe, ("Landlock",)),
+    "locks a file": ("lock", readable_file, ("seccomp",)),
+    "limits a process": ("limits", sleeper, ("seccomp", "PID namespace")),
     "runs a program": ("execute", shell, ("seccomp",)),
     "mounts": ("remount", new_file, ("seccomp", "Landlock", "dropped capabilities")),
     "makes a user namespace": ("unshare", only_asked, ("seccomp",)),

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import dstcc_kernel
 import pytest
 from dstcc_kernel import programs, sources
-from dstcc_kernel.endhosts import flight
+from dstcc_kernel.endhosts import flight, logs
 
 Change = tuple[str, str, str]
 """A file below ``kernel-cc``, what it says, and what it says in the copy."""
@@ -37,7 +37,7 @@ DEFENCES: Mapping[str, tuple[Change, ...]] = MappingProxyType(
         "dropped capabilities": ((CONFINE, "if (drop_rights())", "if (!drop_rights)"),),
         "limit of files": ((CONFINE, "\tlimit(RLIMIT_FSIZE, most->file_bytes);\n", ""),),
         "limit of addresses": ((CONFINE, "\t\tlimit(RLIMIT_AS, most->address_bytes);\n", "\t\t;\n"),),
-        "limit of processes": ((CONFINE, "#define PROCESSES 8192", "#define PROCESSES 65536"),),
+        "limit of processes": ((CONFINE, "#define OWN_PROCESSES 4096", "#define OWN_PROCESSES 65536"),),
         "limit of descriptors": ((CONFINE, "#define FILES 16384", "#define FILES 65536"),),
         "seccomp": (
             (FILTER, "\twrite_program();\n", "\tif (all.filter)\n\t\treturn;\n\twrite_program();\n"),
@@ -75,6 +75,11 @@ DEFENCES: Mapping[str, tuple[Change, ...]] = MappingProxyType(
     }
 )
 
+READERS: Mapping[str, tuple[object, str, object]] = MappingProxyType(
+    {"lines of ours": (logs, "_is_ours", lambda _line: True)}
+)
+"""Of the host's own: what is put in the place of a function."""
+
 
 @contextmanager
 def without(names: tuple[str, ...], folder: Path) -> Iterator[None]:
@@ -84,8 +89,9 @@ def without(names: tuple[str, ...], folder: Path) -> Iterator[None]:
     if not lab.exists():
         shutil.copytree(sources.folder("lab"), lab)
         shutil.copytree(home, package, ignore=shutil.ignore_patterns("__pycache__", "sources"))
+    assert set(names) <= DEFENCES.keys() | READERS.keys()
     for name in names:
-        for file, text, other in DEFENCES[name]:
+        for file, text, other in DEFENCES.get(name, ()):
             path = folder / file
             said = path.read_text()
             assert said.count(text) == 1, f"{name}: {file} does not say {text!r} once"
@@ -95,4 +101,6 @@ def without(names: tuple[str, ...], folder: Path) -> Iterator[None]:
         patch.setattr(programs, "cache_folder", lambda: folder / "cache")
         own = flight._home
         patch.setattr(flight, "_home", lambda name: package if name == "dstcc_kernel" else own(name))
+        for name in READERS.keys() & set(names):
+            patch.setattr(*READERS[name])
         yield
