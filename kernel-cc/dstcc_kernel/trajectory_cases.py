@@ -151,6 +151,17 @@ CASES: tuple[Case, ...] = (
         without=("bbr", *AGENT),
     ),
     Case(
+        "near-second",
+        "Three layers over links of 0.9 s and 1.02 s: the SYN that joins is answered before its timer runs out",
+        24.0,
+        rtt_s=0.9,
+        bdp=80,
+        writes=live(11, 7, 4),
+        paths=(ScriptedLink(1.02, 60),),
+        layers=3,
+        without=("bbr", *AGENT),
+    ),
+    Case(
         "three-links",
         "A live source of three layers over links of 0.9 s, 0.3 s and 1.7 s; a segment of each joined subflow is lost",
         24.0,

@@ -93,7 +93,7 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
 }
 
 // The smoothed round trip of a link is that of the lanes that heard something since the last look, as a lane at rest keeps
-// an old one.
+// an old one; a lane alone is heard while a hole stops its count, too.
 void SharedWindow::refresh(Path& path, int link, Time now) {
     if (path.refreshed >= 0 && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
     std::int64_t window = 0, flight = 0, lanes = 0;
@@ -108,8 +108,9 @@ void SharedWindow::refresh(Path& path, int link, Time now) {
                 window += tcp.tcpi_snd_cwnd;
             }
             flight += static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
-            const double news =
-                path.srtt == 0 ? 1 : static_cast<double>(tcp.tcpi_bytes_acked - path.receive_windows[i].acked);
+            const double news = path.srtt == 0 || path.lanes.size() == 1
+                                    ? 1
+                                    : static_cast<double>(tcp.tcpi_bytes_acked - path.receive_windows[i].acked);
             srtt += 1e3 * tcp.tcpi_rtt * news;
             least = std::min(least, tcp.tcpi_min_rtt);
             heard += news;
@@ -149,7 +150,8 @@ void SharedWindow::note_leaving(Path& path, int link, Time now) {
 }
 
 // Bytes that may be handed over: within the window, and not far ahead of the pace. A lane may hold back what it has until its
-// receiver's window, 64 KiB at first, opens: that is under way, but keeps nothing else from leaving.
+// receiver's window, 64 KiB at first, opens: that is under way, but keeps nothing else from leaving. A stream has one subflow a
+// link: what that holds back, behind repeats say, everything waits for, and may come to be too late meanwhile.
 std::int64_t SharedWindow::room(const Path& path, int link) const {
     if (!path.established) return 0;
     const Passed& passed = ledger_.passed(link);
@@ -159,7 +161,7 @@ std::int64_t SharedWindow::room(const Path& path, int link) const {
     const Time patience = 2 * plan_.tick + static_cast<Time>(kAhead * plan_.mss / std::max(path.pace, 1e-9));
     double ahead = kAhead * path.pace * static_cast<double>(plan_.tick) + plan_.mss;
     for (const Path::Open& open : path.open)
-        if (now_ - open.moved <= patience) ahead -= static_cast<double>(unsent(open.lane, link));
+        if (plan_.placed || now_ - open.moved <= patience) ahead -= static_cast<double>(unsent(open.lane, link));
     return ahead < plan_.mss ? 0 : std::min(window, static_cast<std::int64_t>(ahead)) / plan_.mss * plan_.mss;
 }
 

@@ -27,6 +27,8 @@ WIRE = 1500
 MSS = 1460
 QUICK_ACK = TcpConstants(delayed_ack_s=1e-4)
 """As good as one ACK a segment pair at once: textbook laws know no delayed-ACK timer."""
+TICKLESS = TcpConstants(jiffy_s=1e-9)
+"""Timers go off when they are due, and not with Linux's timer wheel."""
 
 
 def ns(seconds: float) -> int:

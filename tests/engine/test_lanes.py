@@ -125,7 +125,7 @@ def senders(result: EngineResult) -> dict[tuple[int, int], set[int]]:
 
 def test_a_connection_repeats_its_losses_itself() -> None:
     """A timeout sends what it left unanswered over the connection's other subflows, and a lane apart has none."""
-    links = (net.link(), net.link(loss=Loss("packet", 0.6)))
+    links = (net.link(), net.link(loss=Loss("packet", 0.5)))
     knobs: dict[str, Any] = {"objects": many(60), "duration_s": 90, "trace": True, "slot_s": 5}
     apart = senders(lanes("cubic", links, 2, **knobs))
     assert max(map(len, apart.values())) == 1

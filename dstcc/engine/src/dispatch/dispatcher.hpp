@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/histogram.hpp"
@@ -134,6 +135,7 @@ protected:
         return !pending_.empty() || reinjecting_ != 0 || (ready_ & bound_) != 0 || any_spares();
     }
     void finish_sending(std::size_t s, Outlet& subflow);
+    void finish_all_sending();
     void drop_expired();
     void refresh_delays();
     using Senders::arm_timer;
@@ -190,6 +192,7 @@ protected:
     WaitingLayers pending_;  // released, bound to no subflow
     SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0, bound_ = 0;
     SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
+    SubflowSet sent_ = 0;    // new segments left on them since finish_all_sending()
 
     LogHistogram waits_;
     std::int64_t planned_payload_ = 0;               // waits at subflows
@@ -243,7 +246,16 @@ inline void Dispatcher::offer() {
     refresh(s, subflow.sender);
     if (ready_ != 0 && anything_to_offer()) offer();
     if (subflow.sender.repairs_instead()) repair(s);
-    finish_sending(s, subflow);
+    insert(sent_, s);
+    finish_all_sending();
+}
+
+// An event of one subflow lets others send, too: each sees whether its window was in use (tcp_write_xmit).
+[[gnu::always_inline]] inline void Dispatcher::finish_all_sending() {
+    for (SubflowSet set = std::exchange(sent_, 0); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        finish_sending(s, subflows_[s]);
+    }
 }
 
 // Ready subflows that may take new data: the stale only when all are.

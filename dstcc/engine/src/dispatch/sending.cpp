@@ -107,6 +107,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     const std::int64_t mss = transport_.mss_bytes;
     std::uint32_t& next_order = order_of(subflow, object);
     note_first(s, layer);
+    insert(sent_, s);
     sender.begin_run(now);
     const std::int64_t first = sender.tcp().snd_nxt;
     const std::int64_t end = first + std::min(sender.room(), room_for(mss));
@@ -173,6 +174,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 [[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, LayerSending& layer,
                                                            const Cut& segment) {
     note_first(s, layer);
+    insert(sent_, s);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);
     if (segment.pushed) subflow.sender.mark_pushed();
     layer.sent_bytes += segment.bytes;
@@ -186,6 +188,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 // A further copy of data that another subflow carries too (reinjection, redundancy).
 void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
     const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
+    insert(sent_, s);
     LayerSending& layer = layers_[object];
     note_first(s, layer);  // bound to a subflow that has not sent it yet, it may go over another one first
     layer.sent_bytes += bytes;

@@ -73,6 +73,7 @@ void SendingEnd::handle_own_timer(Time now) {
     now_ = now;
     strategy_->handle_timer();
     offer();
+    finish_all_sending();
     arm_own_timer();
 }
 
@@ -99,17 +100,21 @@ void SendingEnd::confirm(std::size_t s) {
 void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     now_ = now;
     Outlet& subflow = subflows_[s];
-    if (subflow.sender.established()) return;  // an answer to a repeated SYN
+    TcpState& tcp = subflow.sender.tcp();
+    if (subflow.sender.established()) {  // an answer to a repeated SYN, or to the ACK of one: that makes the pace anew
+        if (joins(s) && syn_ns >= subflow.confirmed_ns && tcp.packets_out() > 0) tcp.syn_repeated = false;
+        return;
+    }
     if (subflow.handshake_rtt_ns < 0) {
         subflow.handshake_rtt_ns = now_ - syn_ns;
         subflow.confirmed_ns = now_;
-        subflow.sender.tcp().syn_repeated = subflow.syns > 1;
+        tcp.syn_repeated = subflow.syns > 1;
         if (joins(s)) return confirm(s);
     } else if (syn_ns < subflow.confirmed_ns) {
-        return;  // likewise
+        return confirm(s);  // an answer to a repeated SYN is acknowledged again (tcp_send_challenge_ack())
     }
     subflow.syn_at = kNever;
-    siblings_.push_back(&subflow.sender.tcp());
+    siblings_.push_back(&tcp);
     subflow.sender.establish(now_, subflow.handshake_rtt_ns);
     log_step(s);
     insert(established_, s);
@@ -177,6 +182,7 @@ Time SendingEnd::handle_release(Time now) {
         strategy_->handle_release(object);
     }
     offer();
+    sent_ = 0;  // all of them see to it now
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         if (!subflows_[s].sender.established()) continue;
         const bool pushed = subflows_[s].sender.holds() && data_waits(s);

@@ -37,7 +37,8 @@ namespace {
 constexpr double kBuffer =
     896;  // bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers
 // Until the first data is acknowledged the rate is that of the SYN's answer, before the route's window is set: TCP_INIT_CWND, or
-// one segment where a SYN was repeated (tcp_enter_loss()), as it is where a round trip takes more than a second.
+// one segment where a SYN was repeated (tcp_enter_loss()), as it is where a round trip takes more than a second; of a join until
+// another ACK comes while data is under way.
 constexpr std::int64_t kInitialWindow = 10;
 constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB less headers
 

@@ -17,7 +17,7 @@ void Senders::send_syn(std::size_t i, SendingEndpoint& from) {
         constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
     const ContactPlan& plan = *from.plan;
     const Time again = plan.reopening(now_);
-    from.syn_at = std::min(plan.opening(now_ + backoff), again);
+    from.syn_at = std::min(plan.opening(constants.wheel(now_, now_ + backoff)), again);
     if (from.syn_at == again) from.backoffs = 0;
     from.out.send(now_, first_ + i, 0, 0, 0, 0, header_bytes_, false);
 }
