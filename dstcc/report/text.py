@@ -15,6 +15,7 @@ from .contacts import contact_table
 from .controllers import controllers_of
 from .footing import footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
+from .least_delay import words
 from .mark import CSV_COLUMNS, comment
 from .model import Report, Section
 from .numbers import UNKNOWN
@@ -109,7 +110,11 @@ def _section(section: Section, title: str) -> Iterator[str]:
             f"- `{_code(trial.id)}`: {_escape(trial.error or 'no reason recorded')}" for trial in failed
         )
         yield ""
-    yield from (f"- Note: {_escape(note)}" for note in section.notes)
+    points = [f"- Note: {_escape(note)}" for note in section.notes]
+    if delays := section.meta.get("least_playout_delays"):
+        points.insert(0, f"- Least playout delay with all in time: {words(delays)}")
+    if points:
+        yield from (*points, "")
     seeds = ", ".join(map(str, section.seeds))
     version, commit, sha = (
         _code(str(meta.get(key))) for key in ("dstcc_version", "git_commit", "scenario_sha256")

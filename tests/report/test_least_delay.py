@@ -43,13 +43,15 @@ def test_the_page_says_it_below_the_share_of_the_bound(tmp_path: Path) -> None:
     page = render(report, "html")
     said = "Least playout delay at which that is everything: 7 s (the greatest of seeds 1 to 2; the least is 3.5 s)."
     assert page.count(said) == 1
+    line = "- Least playout delay with all in time: 7 s (the greatest of seeds 1 to 2; the least is 3.5 s)\n"
+    assert render(report, "md").count(line) == 1
     assert json.loads(render(report, "json"))["sections"][0]["least_playout_delays"] == of(3.5, 7.0)
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_without_it_says_nothing(tmp_path: Path) -> None:
     report = load_report([build_run(tmp_path / "run", RunSpec(congestion=("cubic",), chunks=60))])
-    assert "Least playout delay" not in render(report, "html")
+    assert not any("Least playout delay" in render(report, form) for form in ("html", "md"))
 
 
 @pytest.mark.parametrize("delays", [7.0, [7.0], [{"seed": 1}], [{"seed": 1, "delay_s": "7"}]])
