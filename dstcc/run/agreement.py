@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK_KEYS = ("chunk", "layer", "played_level")
-SAMPLE_KEYS = ("subflow", "t_s")
+SAMPLE_KEYS = ("subflow", "t_s", "link")
 """Columns that the checks of a trial's rows need."""
 
 
@@ -80,6 +80,14 @@ def check_chunks(path: Path, trial: str, rows: pa.Table, row: Mapping[str, Any] 
 def check_samples(path: Path, trial: str, rows: pa.Table) -> None:
     """Each subflow's samples in the order of time, each once."""
     check_order(path, rows, ("subflow",), f"trial {trial!r}, ", twice=False)
+
+
+def check_links(path: Path, rows: pa.Table, meta: Mapping[str, Any]) -> None:
+    """The links are those of ``run.json``."""
+    known = {link.get("name") for link in meta.get("links") or ()}
+    strange = [name for name in rows["link"].unique().to_pylist() if name not in known]
+    if known and strange:
+        raise RunError(f"{path}: run.json has no link {strange[0]!r}")
 
 
 def check_order(

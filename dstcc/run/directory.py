@@ -52,7 +52,16 @@ from dstcc.scenario import (
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.notes import notes_on_coding
 
-from .agreement import CHUNK_KEYS, SAMPLE_KEYS, check_chunks, check_counts, check_samples, check_trials
+from .agreement import (
+    CHUNK_KEYS,
+    SAMPLE_KEYS,
+    check_chunks,
+    check_counts,
+    check_links,
+    check_order,
+    check_samples,
+    check_trials,
+)
 from .backends import Backend
 from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import footings
@@ -235,13 +244,19 @@ class Run:
         if name == "chunks":
             check_chunks(path, trial, rows, next((row for row in self.trials if row["id"] == trial), None))
         else:
+            check_links(path, rows, self.meta)
             check_samples(path, trial, rows)
         return rows.select(list(columns))
 
     def links(self) -> pa.Table:
         """``links.parquet``; without rows for a run of before there was one. :class:`RunError` when it is damaged."""
         path = self.path / "links.parquet"
-        return read_table(path, LINKS) if path.exists() else LINKS.empty_table()
+        if not path.exists():
+            return LINKS.empty_table()
+        rows = read_table(path, LINKS)
+        check_links(path, rows, self.meta)
+        check_order(path, rows, ("seed", "link"))
+        return rows
 
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""

@@ -127,7 +127,7 @@ def typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArr
             raise RunError(f"{path}: column {field.name} is {column.type}, must be {field.type}") from None
     if not field.nullable and column.null_count:
         raise RunError(f"{path}: column {field.name} has no value in {column.null_count} rows")
-    low, high = RANGES.get(field.name, (-MOST_S, MOST_S) if field.name.endswith("_s") else (None, None))
+    low, high = RANGES.get(field.name, (0.0, MOST_S) if field.name.endswith("_s") else (None, None))
     if low is None or not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
         return column
     found = pc.min_max(column).as_py()

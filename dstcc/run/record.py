@@ -37,6 +37,7 @@ SHAPE: dict[str, Any] = {
         {
             "name": (str,),
             "sha256": (str,),
+            "seed": (int,),
             "trained_on": [Whole(scenario=(str,), sha256=(str,))],
             "lanes": (int,),
         }

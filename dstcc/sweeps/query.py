@@ -59,7 +59,10 @@ class Tables:
         if parts is None:
             self._connection.execute("CREATE VIEW trials AS SELECT NULL AS key WHERE false")
         else:
-            self._connection.register("parts", parts)
+            try:
+                self._connection.register("parts", parts)
+            except duckdb.Error as error:
+                raise RunError(f"{self._place.trials / GLOB}: {error}") from None
             self._connection.execute(f"CREATE VIEW trials AS SELECT * FROM ({ALL}){once}")
         self._connection.register("failures", self._failures())
         self._connection.execute(f"SET memory_limit = '{memory_limit() >> 20}MiB'")

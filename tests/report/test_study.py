@@ -116,6 +116,7 @@ def edited(out: Path, change: Callable[[pa.Table], pa.Table]) -> None:
         ("playback_ratio", ["x"], "column playback_ratio is string, must be double"),
         ("playback_ratio", [7.0], "column playback_ratio has 7.0, which no run has"),
         ("goodput_bps", [float("inf")], "column goodput_bps has a value that is not finite"),
+        ("key", [[1]], "column key is list"),
         ("seed", [None], "column seed has no value in 23 rows"),
         ("algorithm", [[1]], "column algorithm is list"),
         ("loss", [{"a": 1}], "column loss is struct"),

@@ -19,13 +19,13 @@ from dstcc.run import load_run
 from tests.quick import QUICK
 
 FIRST = "cubic+minrtt/s1"
-TABLES = ("chunks", "samples")
+TABLES = {"chunks": "capture_s", "samples": "t_s"}
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good")
-    (folder / "s.toml").write_text(QUICK)
+    (folder / "s.toml").write_text(QUICK + "outages = [[1, 2]]\n")
     return dstcc.emulate(folder / "s.toml", folder / "run", congestion=["cubic", "bbr"], seeds=2).path
 
 
@@ -69,8 +69,9 @@ def read(run: Path) -> None:
     loaded = load_run(run)
     load_report((run,))
     for row in loaded.trials:
-        for name in TABLES:
-            loaded.rows(name, row["id"], ("trial",))
+        for name, column in TABLES.items():
+            loaded.rows(name, row["id"], (column,))
+    loaded.links()
 
 
 def test_what_emulate_wrote_agrees(run: Path) -> None:
@@ -135,6 +136,28 @@ def test_chunks_that_are_not_the_trials(run: Path, change: Callable[[pa.Table], 
 def test_samples_that_go_back_in_time(run: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     edit(run, "samples", change)
     with pytest.raises(RunError, match=r"samples\.parquet: trial '.*does not come after the sample before"):
+        read(run)
+
+
+@pytest.mark.parametrize("name", ["samples", "links"])
+def test_links_of_another_run(run: Path, name: str) -> None:
+    edit(run, name, put("link", "relay"))
+    with pytest.raises(RunError, match=rf"{name}\.parquet: run\.json has no link 'relay'"):
+        read(run)
+
+
+def test_links_that_go_back_in_time(run: Path) -> None:
+    edit(run, "links", backwards)
+    with pytest.raises(RunError, match=r"links\.parquet: seed ., link a: t_s = .* does not come after"):
+        read(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("chunks", "capture_s"), ("samples", "t_s"), ("trials", "end_s")]
+)
+def test_a_time_before_the_mission(run: Path, name: str, column: str) -> None:
+    edit(run, name, put(column, -1.0))
+    with pytest.raises(RunError, match=rf"{name}\.parquet: column {column} has -1\.0, which no run has"):
         read(run)
 
 

@@ -73,6 +73,8 @@ def table(path: Path, name: str, column: str, values: Callable[[int, pa.DataType
     ("change", "said"),
     [
         (lambda d: d.update(seeds=5), r"run\.json: seeds: must be a list"),
+        (lambda d: d.update(scale=float("inf")), r"run\.json: scale: is beyond all numbers of a run"),
+        (lambda d: d.update(wall_s=10**400), r"run\.json: wall_s: is beyond all numbers of a run"),
         (lambda d: d.update(scale=float("nan")), r"run\.json: scale: must be a number"),
         (lambda d: d["algorithms"][0].pop("knows"), r"algorithms\.0\.knows: is missing"),
         (

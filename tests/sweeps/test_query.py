@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
@@ -185,6 +187,16 @@ def test_a_damaged_column_chunk_ends_no_process(tmp_path: Path, finished: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert "10" in done.stdout
+
+
+def test_a_part_of_a_type_that_duckdb_has_not_is_named(tmp_path: Path, finished: Path) -> None:
+    shutil.copytree(finished, tmp_path / "out")
+    (part,) = (tmp_path / "out/trials").iterdir()
+    rows = pq.read_table(part)
+    halves = pa.array([0.5] * rows.num_rows, pa.float16())
+    pq.write_table(rows.append_column("half", halves), part)
+    with pytest.raises(RunError, match=r"part-\*\.parquet: .*Unsupported"):
+        Tables(tmp_path / "out")
 
 
 def test_a_part_whose_pages_are_damaged_is_named(tmp_path: Path, finished: Path) -> None:

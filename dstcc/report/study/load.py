@@ -200,6 +200,7 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
         )
     whole = rows_in(place, parts, names)
     types = {
+        "key": pa.string(),
         "algorithm": pa.string(),
         "seed": pa.int64(),
         **{one.key: pa.float64() for one in _metrics(kind)},
