@@ -21,7 +21,7 @@ CODED = ("transport.mode=coded", "transport.handshake=false", "coding.repair=aut
 TRANSPORTS: dict[str, tuple[str, ...]] = {
     "ltp, told": ("transport.congestion=ltp",),
     "coded, told": ("transport.congestion=open-loop", *CODED),
-    "coded, paced": ("transport.congestion=paced", *CODED),
+    "coded, paced": ("variant=coded, paced",),
     "tuned cubic": ("variant=tuned cubic",),
     "dstcc": ("variant=dstcc on 16 lanes",),
 }
