@@ -135,7 +135,7 @@ def _awaited(look: Callable[[], int | None], what: str, run: subprocess.Popen[by
 
 
 def _space_of(process: int) -> int | None:
-    """The PID namespace, as an open file, of the guest that a run's process has started: of the child of its ``boot``."""
+    """The PID namespace, as an open file, of the guest that a run's process has started: the child of its ``boot``."""
     for boot in _children(process):
         for keeper in _children(boot) if _name(boot) == "boot" else ():
             with suppress(OSError):
