@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import CHOICES, Automatic, Constant
+from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.believing import PlannerOnBelief
-from dstcc.ladder.fleet import Fleet
-from dstcc.ladder.rules import CHOICES, Automatic, Constant
-from dstcc.ladder.stored import SHIPPED, load_rules
 from dstcc.scenario import load_scenario, parse_override
+from experiments.ladder.believing import PlannerOnBelief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.coded.seen import Sender
     from dstcc.engine.config import Float64Array
-    from dstcc.ladder.seen import Sender
 
 FIRST_SEED = 501
 BOOTSTRAP, SEED = 1_000, 1

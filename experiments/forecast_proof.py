@@ -1,6 +1,6 @@
 """What trainings of ``gru-mpc`` play beside the ladder's other rungs: the tables of docs/policies/gru-mpc.md.
 
-    dstcc ladder SCENARIO.. -o runs/ladder --controller gru-mpc
+    python -m experiments.ladder SCENARIO.. -o runs/ladder --controller gru-mpc
     python -m experiments.forecast_proof SCENARIO.. --ladder runs/ladder --runs runs/f1 runs/f2 .. -o proof.json
 
 plays the policy of each run of ``dstcc train`` on the ladder's seeds and prints, per scenario and over all of them:
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dstcc.coded.fleet import Fleet
+from dstcc.coded.planner import Planner
+from dstcc.coded.rules import Margin
+from dstcc.coded.seen import Decision, Mission, Seen
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.fleet import Fleet
-from dstcc.ladder.planner import Planner
-from dstcc.ladder.rules import Margin
-from dstcc.ladder.seen import Decision, Mission, Seen
 from dstcc.scenario import load_scenario
 
 if TYPE_CHECKING:
@@ -246,7 +246,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("scenarios", nargs="+", type=Path)
-    parser.add_argument("--ladder", nargs="+", type=Path, required=True, help="folders of dstcc ladder")
+    parser.add_argument(
+        "--ladder", nargs="+", type=Path, required=True, help="folders of python -m experiments.ladder"
+    )
     parser.add_argument("--runs", nargs="+", type=Path, required=True, help="folders of dstcc train")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file of what was played")
     arguments = parser.parse_args(argv)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.clock import Clock
+from dstcc.coded.channels import GRID
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import SUBFLOW_VALUES
 from dstcc.errors import RunError
 from dstcc.forecast.outlook import NAMES
-from dstcc.ladder.channels import GRID
 from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
 from dstcc.run.replay import replay
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dstcc.coded.seen import Decision as Planned
+    from dstcc.coded.seen import Seen
     from dstcc.engine import Trace
     from dstcc.forecast.sender import Forecasting
-    from dstcc.ladder.seen import Decision as Planned
-    from dstcc.ladder.seen import Seen
     from dstcc.learn.env.runner import Runner
     from dstcc.run import Run
     from dstcc.run.trials import Outcome

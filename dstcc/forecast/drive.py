@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from dstcc.coded.shown import act, mission_of, seen_of
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
-from dstcc.ladder.shown import act, mission_of, seen_of
 
 from .sender import Forecasting
 
 if TYPE_CHECKING:
+    from dstcc.coded.seen import Decision, Mission, Seen
+    from dstcc.coded.shown import Shown
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.ladder.seen import Decision, Mission, Seen
-    from dstcc.ladder.shown import Shown
 
     from .policy import ForecastPolicy
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dstcc.errors import PolicyError
-from dstcc.ladder.stored import load_rules
 from dstcc.learn.policies.policy import Policy, load_policy, read_policy
 
 from .policy import ForecastPolicy, forecast_of, is_forecast
-from .sender import Forecasting
-
-if TYPE_CHECKING:
-    from dstcc.ladder.seen import Sender
 
 Controller = Policy | ForecastPolicy
 
@@ -32,10 +26,3 @@ def load_forecaster(name_or_file: str | Path) -> ForecastPolicy:
             f"policy {policy.name} has other actions: it steers TCP's subflows and lanes, not coded packets"
         )
     return policy
-
-
-def load_senders(name_or_file: str) -> list[Sender]:
-    """What a ladder's ``--controller`` names: a policy of coded packets, or the rules of a JSON file."""
-    if name_or_file.endswith(".json"):
-        return load_rules(Path(name_or_file))
-    return [Forecasting(load_forecaster(name_or_file))]

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from dstcc.ladder.channels import POINTS, on_grid
+from dstcc.coded.channels import POINTS, on_grid
 
 from .outlook import AHEAD_SIZE, SIZE
 

@@ -5,7 +5,7 @@
     b(d) = softmax(l(d) + C tanh(B [h, f(d), l(d)] + b) + c)
 
 b(d) is the belief d round trips after what was heard last was sent: a distribution over the chances of loss of
-:data:`dstcc.ladder.channels.GRID`. l(d) is the logarithm of what the filter believes there, and f(d) are the features
+:data:`dstcc.coded.channels.GRID`. l(d) is the logarithm of what the filter believes there, and f(d) are the features
 of that time (:class:`dstcc.forecast.outlook.Ahead`): with C and c of 0 the network believes what the filter does. The
 GRU is torch's (Cho et al., 2014, with the reset gate behind the product).
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.ladder.channels import POINTS
+from dstcc.coded.channels import POINTS
 
 from .outlook import AHEAD_SIZE, SIZE
 

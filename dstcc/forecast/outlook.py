@@ -1,7 +1,7 @@
 """What a forecaster is shown: inputs of each event, and hints of each time ahead; the same in training and under way.
 
 The inputs are those of :mod:`dstcc.forecast.inputs`, the lines of :mod:`dstcc.forecast.trends`, and of the filter of
-:mod:`dstcc.ladder.belief`, which knows no law, the mean and the deviation of the chance's logarithm and how much it
+:mod:`dstcc.coded.belief`, which knows no law, the mean and the deviation of the chance's logarithm and how much it
 trusts each of its spans. Of a time ahead there are the time itself, where the lines lead, and the filter's belief.
 """
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.ladder import belief
-from dstcc.ladder.channels import GRID, POINTS
+from dstcc.coded import belief
+from dstcc.coded.channels import GRID, POINTS
 
 from . import inputs, trends
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dstcc.coded.rules import rule_of
 from dstcc.errors import PolicyError
-from dstcc.ladder.rules import rule_of
 from dstcc.learn.policies.policy import (
     ABOUT,
     CODED_ACTION,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dstcc.ladder.seen import Mission, Sender
+    from dstcc.coded.seen import Mission, Sender
 
 OBSERVATION, NETWORK = "heard", "gru-forecast"
 MOST_LAYERS = MOST_SUBFLOWS = 8
@@ -82,7 +82,7 @@ class ForecastPolicy:
     """Of the trials that it steers."""
     knows: ClassVar[tuple[str, ...]] = ("rates",)
     """Its planner counts on the rate that it is configured with on each link
-    (:attr:`dstcc.ladder.seen.Mission.rate_bytes`); what the congestion control knows comes on top."""
+    (:attr:`dstcc.coded.seen.Mission.rate_bytes`); what the congestion control knows comes on top."""
     copies: ClassVar[str] = ""
     trained_within: ClassVar[Mapping[str, Any]] = {}
     """See :mod:`dstcc.learn.policies.scope`; the ranges here are :attr:`within`, which are held strictly."""

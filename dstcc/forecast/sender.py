@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.ladder.channels import GRID, POINTS
-from dstcc.ladder.planner import Planner
-from dstcc.ladder.seen import Decision
+from dstcc.coded.channels import GRID, POINTS
+from dstcc.coded.planner import Planner
+from dstcc.coded.seen import Decision
 
 from .inputs import FIRST_SPAN
 from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
+    from dstcc.coded.seen import Mission, Seen
     from dstcc.engine.config import Float64Array
-    from dstcc.ladder.seen import Mission, Seen
 
     from .policy import ForecastPolicy
 
@@ -37,7 +37,7 @@ MEMORY_RTTS = 2.0
 
 
 class Forecasting:
-    """A :class:`~dstcc.ladder.seen.Sender`; it also tells what it believes, for those who look on."""
+    """A :class:`~dstcc.coded.seen.Sender`; it also tells what it believes, for those who look on."""
 
     def __init__(self, policy: ForecastPolicy, *, guarded: bool = True) -> None:
         self.policy, self.name, self._guarded = policy, policy.name, guarded

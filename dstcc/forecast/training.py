@@ -18,8 +18,8 @@ import torch
 from torch import nn
 
 from dstcc.atomic import atomic_directory
+from dstcc.coded.stored import SHIPPED, load_documents
 from dstcc.errors import DstccError, InputError, RunError
-from dstcc.ladder.stored import SHIPPED, load_documents
 from dstcc.learn.algorithms.streams import generator
 from dstcc.learn.policies.policy import TrainedOn
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
@@ -57,7 +57,7 @@ class Training:
     """The state of a training."""
 
     def __init__(self, scenario: Scenario, recipe: Recipe, *, seed: int, device: str) -> None:
-        from dstcc.ladder.fleet import Fleet
+        from dstcc.coded.fleet import Fleet
 
         self.recipe, self.seed, self.device = recipe, seed, torch.device(device)
         self.fleet = Fleet(scenario, TEST_SEEDS)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.ladder.channels import LEAST, MOST
+from dstcc.coded.channels import LEAST, MOST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

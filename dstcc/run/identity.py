@@ -36,7 +36,6 @@ NOT_DECIDING = frozenset(
             "explain",
             "expect",
             "export",
-            "ladder",
             "papers",
             "pytest_plugin",
             "report",

@@ -261,7 +261,7 @@ def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Cont
 
 def _check_within(scenario: Scenario, source: Source, policy: ForecastPolicy) -> None:
     """Refuse a policy of coded packets for what nobody plans, and for what its training had no missions like."""
-    from dstcc.ladder.shown import mission_of, unplannable
+    from dstcc.coded.shown import mission_of, unplannable
 
     if problem := unplannable(scenario):
         raise InputError(f"{scenario.scenario.name}: {problem}; the policy {policy.name} plans")

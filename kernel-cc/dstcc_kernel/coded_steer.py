@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.coded.seen import Blocks, Mission
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.errors import KernelError
-from dstcc.ladder.seen import Blocks, Mission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from dstcc.coded.seen import Decision
     from dstcc.engine.config import EngineConfig, Float64Array
     from dstcc.forecast.policy import ForecastPolicy
-    from dstcc.ladder.seen import Decision
 
 EARTHS = ("played",)
 """Values of the simulator's steps that no sender has; 0 here."""
@@ -34,7 +34,7 @@ _LINES = tuple(name for name in CODED_LAYER_VALUES if name not in EARTHS)
 
 @dataclass(frozen=True)
 class Slot:
-    """What a line says: one trial's numbers at a slot's end, in mission time (:class:`dstcc.ladder.shown.Shown`)."""
+    """What a line says: one trial's numbers at a slot's end, in mission time (:class:`dstcc.coded.shown.Shown`)."""
 
     number: int
     subflow_values: Float64Array

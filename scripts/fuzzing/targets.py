@@ -213,8 +213,8 @@ def _codes(_room: Room, data: bytes) -> None:
 
 
 def _tables(room: Room, data: bytes) -> None:
+    from dstcc.coded.stored import load_rules
     from dstcc.errors import InputError
-    from dstcc.ladder.stored import load_rules
     from dstcc.ltp_rates import table as rates
     from dstcc.remy import table as remy
 
@@ -230,7 +230,7 @@ def _tables(room: Room, data: bytes) -> None:
 
 
 def _shipped_tables(_room: Room) -> list[bytes]:
-    found = [*(ROOT / "dstcc/ltp_rates").glob("*.json"), ROOT / "dstcc/ladder/rules.json"]
+    found = [*(ROOT / "dstcc/ltp_rates").glob("*.json"), ROOT / "dstcc/coded/rules.json"]
     remy = json.loads((ROOT / "dstcc/remy/trained.json").read_text())
     remy["rules"] = remy["rules"][:2]
     small = [path.read_bytes() for path in sorted(found) if path.stat().st_size < MOST]

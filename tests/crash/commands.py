@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.ladder.missions import TEXT
+from tests.coded.missions import TEXT
 from tests.papers import made
 from tests.quick import QUICK
 
@@ -89,7 +89,6 @@ COMMANDS = {
     "explain": Command(
         ("explain", "steered", "--trial", "iodst-q/s1", "-o", "why.html"), "why.html", needs=("steered",)
     ),
-    "ladder": Command(("ladder", "coded.toml", "-o", "rungs"), "rungs"),
     "links --plot": Command(
         ("links", "mro-x-dss35", "--date", "2026-11-21", "--plot", "link.svg"), "link.svg"
     ),

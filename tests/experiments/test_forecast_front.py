@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.fleet import Fleet
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.fleet import Fleet
 from dstcc.scenario import load_scenario, parse_override
 from experiments import forecast_front as front
 from tests.forecast.made import policy, write

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.fleet import Fleet
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.fleet import Fleet
 from dstcc.scenario import load_scenario
 from experiments import forecast_proof as proof
 from tests.forecast.made import policy, write

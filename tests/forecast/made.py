@@ -9,7 +9,7 @@ import numpy as np
 
 from dstcc.forecast.network import shapes
 from dstcc.forecast.policy import ForecastPolicy
-from tests.ladder import missions
+from tests.coded import missions
 
 RULE = {
     "kind": "threshold",

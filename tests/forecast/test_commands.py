@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
+from dstcc.coded.channels import GRID
 from dstcc.explain import explain, render
 from dstcc.explain.explanation import share_in_words
 from dstcc.forecast.outlook import SIZE
-from dstcc.ladder.channels import GRID
 from dstcc.run import load_run
 
 from .made import certain, policy, write

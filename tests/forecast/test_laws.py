@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.channels import POINTS
+from dstcc.coded.fleet import Fleet, Step
+from dstcc.coded.rules import Automatic
 from dstcc.forecast import histories, laws
 from dstcc.forecast.inputs import FIRST_SPAN, NAMES, Inputs
 from dstcc.forecast.outlook import AHEAD_SIZE, SIZE
-from dstcc.ladder.channels import POINTS
-from dstcc.ladder.fleet import Fleet, Step
-from dstcc.ladder.rules import Automatic
 from dstcc.scenario import load_scenario, parse_override
 
 from .made import write

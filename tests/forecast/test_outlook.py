@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dstcc.coded.belief import Filter
+from dstcc.coded.channels import GRID, POINTS
 from dstcc.forecast import outlook
 from dstcc.forecast.inputs import Inputs
 from dstcc.forecast.outlook import AHEAD_NAMES, FLOOR, NAMES, Outlook
 from dstcc.forecast.trends import Trends
-from dstcc.ladder.belief import Filter
-from dstcc.ladder.channels import GRID, POINTS
 
 EVENTS = (
     (np.array([100.0, 300.0]), np.array([10.0, 1.0]), np.array([5.0, 1.0]), np.array([0.05, 0.2])),

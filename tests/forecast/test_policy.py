@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dstcc.coded.belief import Filter
+from dstcc.coded.channels import GRID, POINTS
+from dstcc.coded.fleet import Fleet
 from dstcc.errors import PolicyError
 from dstcc.forecast import histories, laws
-from dstcc.forecast.files import load_controller, load_forecaster, load_senders
+from dstcc.forecast.files import load_controller, load_forecaster
 from dstcc.forecast.inputs import FIRST_SPAN
 from dstcc.forecast.network import Network
 from dstcc.forecast.outlook import AHEAD_SIZE, SIZE, Ahead, Outlook
 from dstcc.forecast.policy import ForecastPolicy
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.belief import Filter
-from dstcc.ladder.channels import GRID, POINTS
-from dstcc.ladder.fleet import Fleet
-from dstcc.ladder.stored import SHIPPED
 from dstcc.learn.policies.policy import load_policy, write_policy
 from dstcc.scenario import load_scenario, parse_override
 
@@ -82,9 +81,6 @@ def test_a_file_gives_the_same_policy_back(tmp_path: Path) -> None:
     assert again.header() == made.header()
     assert {**again.about(), "name": "made"} == made.about()
     assert again.knows == ("rates",) and again.copies == "" and again.on_lanes(3) is again
-    (sender,) = load_senders(str(tmp_path / "mine.safetensors"))
-    assert sender.name == "mine"
-    assert {one.name for one in load_senders(str(SHIPPED))} == {"margin", "threshold"}
 
 
 def test_the_two_kinds_of_policy_are_told_apart(tmp_path: Path) -> None:

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dstcc.coded.channels import GRID, on_grid
+from dstcc.coded.fleet import Fleet, Step
+from dstcc.coded.planner import Planner
+from dstcc.coded.seen import Decision, Seen
 from dstcc.forecast.drive import drive
 from dstcc.forecast.inputs import FIRST_SPAN
 from dstcc.forecast.outlook import Outlook
 from dstcc.forecast.sender import Forecasting, place_of
-from dstcc.ladder.channels import GRID, on_grid
-from dstcc.ladder.fleet import Fleet, Step
-from dstcc.ladder.planner import Planner
-from dstcc.ladder.seen import Decision, Seen
 from dstcc.run import run_trials
 from dstcc.scenario import load_scenario, parse_override
-from tests.ladder.missions import mission, seen
+from tests.coded.missions import mission, seen
 
 from .made import RULE, certain, policy, write
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dstcc.coded.channels import LEAST, MOST
 from dstcc.forecast.trends import AHEAD_NAMES, NAMES, RIDGE, SPANS_RTTS, Trends
-from dstcc.ladder.channels import LEAST, MOST
 
 
 def heard(trends: Trends, heard: list[float], lost: list[float], spans: list[float]) -> None:

@@ -25,13 +25,13 @@ from dstcc_kernel.coded_steer import (
 )
 from dstcc_kernel.native import program
 
+from dstcc.coded.seen import Decision
+from dstcc.coded.shown import act
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import KernelError
 from dstcc.forecast.drive import drive, trial_mission
-from dstcc.ladder.seen import Decision
-from dstcc.ladder.shown import act
 from dstcc.run import load_run
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.forecast import made

@@ -24,7 +24,7 @@ from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.run import backend_of, load_controllers, load_run, trial_keys, write_run
 from dstcc.run.footing import Footing, footings, lanes, letters
 from dstcc.scenario import load_scenario, load_source, parse_override
-from tests.ladder.missions import mission, seen
+from tests.coded.missions import mission, seen
 
 TEXT = """
 [scenario]

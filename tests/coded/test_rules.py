@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.rules import CHOICES, Constant, Margin, Random, Threshold, rule_of
+from dstcc.coded.stored import SHIPPED, load_rules, save_rules
 from dstcc.errors import InputError
-from dstcc.ladder.rules import CHOICES, Constant, Margin, Random, Threshold, rule_of
-from dstcc.ladder.stored import SHIPPED, load_rules, save_rules
 
 from .missions import mission, seen
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
+from dstcc.coded.fleet import Fleet
 from dstcc.engine import Loss
 from dstcc.errors import InputError
-from dstcc.ladder.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
-from dstcc.ladder.fleet import Fleet
 from dstcc.scenario.losses import LossModel
 
 from .missions import short

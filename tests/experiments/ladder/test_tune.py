@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import RULES
+from dstcc.coded.stored import load_rules
 from dstcc.errors import InputError
-from dstcc.ladder.fleet import Fleet
-from dstcc.ladder.rules import RULES
-from dstcc.ladder.stored import load_rules
-from dstcc.ladder.tune import main, trained_on, tuned
-
-from .missions import short, write
+from experiments.ladder.tune import main, trained_on, tuned
+from tests.coded.missions import short, write
 
 pytest.importorskip("optuna")
 pytestmark = pytest.mark.filterwarnings("ignore")

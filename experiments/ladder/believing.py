@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .belief import Filter
-from .planner import Planner
+from dstcc.coded.belief import Filter
+from dstcc.coded.planner import Planner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.coded.channels import Law
+    from dstcc.coded.seen import Decision, Mission, Seen
     from dstcc.engine.config import Float64Array
-
-    from .channels import Law
-    from .seen import Decision, Mission, Seen
 
 
 class PlannerOnLaw:

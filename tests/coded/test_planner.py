@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dstcc.coded.channels import GRID, on_grid
+from dstcc.coded.planner import FRESH_FAILS, STEPS, Planner, Tables
+from dstcc.coded.seen import Blocks
 from dstcc.engine import _testing
-from dstcc.ladder.channels import GRID, on_grid
-from dstcc.ladder.planner import FRESH_FAILS, STEPS, Planner, Tables
-from dstcc.ladder.seen import Blocks
 
 from .missions import mission, seen
 

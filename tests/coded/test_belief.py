@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.ladder.belief import Filter
-from dstcc.ladder.channels import GRID
+from dstcc.coded.belief import Filter
+from dstcc.coded.channels import GRID
 
 RTT_S = 100.0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dstcc.ladder.seen import Blocks, Mission, Seen
+from dstcc.coded.seen import Blocks, Mission, Seen
 from dstcc.scenario import Scenario, load_scenario, parse_override
 
 TEXT = """

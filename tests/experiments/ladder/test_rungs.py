@@ -7,16 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import Automatic, Constant, Random
+from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.errors import InputError
-from dstcc.ladder.fleet import Fleet
-from dstcc.ladder.page import FORETOLD, render_ladder
-from dstcc.ladder.rules import Automatic, Constant, Random
-from dstcc.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
-from dstcc.ladder.stored import SHIPPED, load_rules
-from dstcc.ladder.written import document, write_ladder
 from dstcc.run.trials import run_trials
-
-from .missions import short
+from experiments.ladder.page import FORETOLD, render_ladder
+from experiments.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
+from experiments.ladder.written import document, write_ladder
+from tests.coded.missions import short
 
 
 def test_a_fleet_plays_what_a_run_of_the_scenario_plays(tmp_path: Path) -> None:
