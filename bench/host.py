@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from dstcc.run.machine import git_commit, machine
+from dstcc.machine import git_commit, machine
 
 
 def host() -> dict[str, object]:

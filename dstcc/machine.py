@@ -7,8 +7,6 @@ import platform
 import subprocess
 from pathlib import Path
 
-import dstcc
-
 
 def machine() -> dict[str, object]:
     """The machine in words that a reader of the run can compare."""
@@ -24,7 +22,7 @@ def machine() -> dict[str, object]:
 
 def git_commit() -> str | None:
     """The commit of the source tree that dstcc runs from; ``None`` when it is installed or has no git."""
-    root = Path(dstcc.__file__).parent.parent
+    root = Path(__file__).parents[1]
     if not (root / ".git").exists():
         return None
     try:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dstcc.engine import Link, Trace
+from dstcc.pcapng import interface_block, packet_block, section_block
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Mission time 0 of scenarios without a date."""
@@ -31,14 +32,6 @@ SEEN = {"spacecraft": (DATA_SENT, ACK_ARRIVED), "earth": (DATA_ARRIVED, ACK_SENT
 """The events that pass by each end."""
 ENDS = tuple(SEEN)
 
-SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
-"""Block types."""
-BYTE_ORDER = 0x1A2B3C4D
-RAW_IP = 101
-"""LINKTYPE_RAW: packets begin with the IP header."""
-OPT_END, OPT_IF_NAME, OPT_APPLICATION, OPT_IF_TSRESOL = 0, 2, 4, 9
-NANOSECONDS = 9
-"""``if_tsresol``: 10^-9 s."""
 SYN, ACK = 0x02, 0x10
 WINDOW_SCALE = 14
 """The largest that RFC 7323 has."""
@@ -64,39 +57,6 @@ def write_capture(
             file.write(interface_block(f"{link.name} {end}"))
         for interface, t_ns, header, payload in _packets(trace, sender_links(links), SEEN[end], mss_bytes):
             file.write(packet_block(interface, zero_ns + t_ns, header, payload))
-
-
-# ------------------------------------------------------------------------------------------------ pcapng's blocks
-
-
-def _block(kind: int, body: bytes) -> bytes:
-    body += bytes(-len(body) % 4)
-    size = 12 + len(body)
-    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
-
-
-def _option(code: int, value: bytes) -> bytes:
-    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
-
-
-def section_block() -> bytes:
-    """What a file begins with."""
-    from dstcc.version import __version__
-
-    options = _option(OPT_APPLICATION, f"dstcc {__version__}".encode()) + _option(OPT_END, b"")
-    return _block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1) + options)
-
-
-def interface_block(name: str) -> bytes:
-    """An interface; packets name it by its number, from 0 on."""
-    options = _option(OPT_IF_NAME, name.encode()) + _option(OPT_IF_TSRESOL, bytes([NANOSECONDS]))
-    return _block(INTERFACE, struct.pack("<HHI", RAW_IP, 0, 0) + options + _option(OPT_END, b""))
-
-
-def packet_block(interface: int, at_ns: int, header: bytes, payload: int = 0) -> bytes:
-    """A packet's beginning, ``payload`` bytes less than it is long, at a Unix time."""
-    sizes = (len(header), len(header) + payload)
-    return _block(PACKET, struct.pack("<IIIII", interface, at_ns >> 32, at_ns & U32, *sizes) + header)
 
 
 # ----------------------------------------------------------------------------------------------- IP's and TCP's headers

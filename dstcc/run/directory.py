@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from dstcc.algorithms import reconstructed
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
+from dstcc.machine import git_commit, machine
 from dstcc.metrics import METRICS, Metrics
 from dstcc.outputs import Kind, check_output, stranger
 from dstcc.parquet import UNREADABLE, Places, read_parquet
@@ -50,6 +51,7 @@ from dstcc.scenario import (
     to_toml,
 )
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.notes import notes_on_coding
 
 from .agreement import (
@@ -63,14 +65,12 @@ from .agreement import (
     check_trials,
 )
 from .backends import Backend
-from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
 from .least_delay import documents, least_playout_delays
 from .link_table import LINKS, links_table
 from .logs import log_names, logs_of, write_logs
-from .machine import git_commit, machine
 from .reading import check_columns, groups_by_trial, read_table
 from .record import SCENARIO, misshapen
 from .tables import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
 from dstcc.scenario import engine_config
+from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 
-from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .shared import TrialSetups
 from .trials import TrialKey, scenarios_of, steering
 

@@ -11,6 +11,7 @@ from dstcc.clock import Clock
 from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.notes import notes_on_coding
 from dstcc.scenario.restarts import note_on_restart
 from dstcc.scenario.work import about
@@ -18,7 +19,6 @@ from dstcc.wire import HEADER_BYTES
 
 from .asked import estimates
 from .backends import backend_of
-from .distortions import distortions, full_rtts_s, longest_rtt_s
 from .footing import Footing, footings
 from .least_delay import documents, least_playout_delays
 from .trials import load_controllers, trial_keys

@@ -8,7 +8,8 @@ from math import ceil
 from dstcc.algorithms import TRANSFERS
 from dstcc.engine import Link
 from dstcc.engine.config import TcpConstants
-from dstcc.scenario import rtt_s
+
+from .draws import rtt_s
 
 INITIAL_WINDOW = 10
 """Segments, by default."""

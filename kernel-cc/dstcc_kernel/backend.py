@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc import version
 from dstcc.engine.config import AGENT
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
@@ -364,9 +365,7 @@ def python_path() -> str:
     """Where the guest's Python finds what this one has."""
     import pyroute2
 
-    import dstcc
-
-    roots = (__file__, dstcc.__file__, pyroute2.__file__)
+    roots = (__file__, version.__file__, pyroute2.__file__)
     return ":".join(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
 
 

@@ -284,7 +284,7 @@ def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]
 
 def _at_one_commit() -> None:
     """Let runs say the commit of now, though the checkout may get another while the points last."""
-    from dstcc.run.machine import git_commit
+    from dstcc.machine import git_commit
 
     commit = git_commit()
     patch("dstcc.run.directory.git_commit", lambda: commit).start()

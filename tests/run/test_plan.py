@@ -7,8 +7,8 @@ import pytest
 
 from dstcc.engine.config import TcpConstants
 from dstcc.run import Plan, plan
-from dstcc.run.distortions import distortions
 from dstcc.scenario import load_scenario, load_source, parse_override
+from dstcc.scenario.distortions import distortions
 
 
 def planned(path: Path, *overrides: str) -> Plan:

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
 from dstcc.errors import RunError
+from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.run.distortions import distortions, uncounted
-from dstcc.run.machine import git_commit, machine
 from dstcc.scenario import describe, draw_links, link_notes, to_toml
+from dstcc.scenario.distortions import distortions, uncounted
 from dstcc.version import __version__
 
 from .. import guest
