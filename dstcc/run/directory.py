@@ -69,7 +69,7 @@ from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
 from .least_delay import documents, least_playout_delays
-from .link_table import LINKS, links_table
+from .link_table import LINKS, READ, links_table
 from .logs import log_names, logs_of, write_logs
 from .reading import check_columns, groups_by_trial, read_table
 from .record import SCENARIO, misshapen
@@ -253,7 +253,7 @@ class Run:
         path = self.path / "links.parquet"
         if not path.exists():
             return LINKS.empty_table()
-        rows = read_table(path, LINKS)
+        rows = read_table(path, READ)
         check_links(path, rows, self.meta)
         check_order(path, rows, ("seed", "link"))
         return rows

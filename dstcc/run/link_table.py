@@ -39,6 +39,8 @@ LINKS = pa.schema(
 )
 """``open`` holds from the row on. Eb/N0 is the data direction's, null without a code; the angle is null where the
 scenario does not say where the link's far end is."""
+READ = pa.schema([field.with_nullable(field.name in ("ebn0_db", "sun_earth_probe_deg")) for field in LINKS])
+"""The same as a reader wants them: what else is null is damage."""
 
 
 @dataclass(frozen=True)

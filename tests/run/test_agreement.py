@@ -146,6 +146,13 @@ def test_links_of_another_run(run: Path, name: str) -> None:
         read(run)
 
 
+@pytest.mark.parametrize("column", ["seed", "link", "t_s", "open"])
+def test_links_without_a_value(run: Path, column: str) -> None:
+    edit(run, "links", put(column, None))
+    with pytest.raises(RunError, match=rf"links\.parquet: column {column} has no value in 1 rows"):
+        read(run)
+
+
 def test_links_that_go_back_in_time(run: Path) -> None:
     edit(run, "links", backwards)
     with pytest.raises(RunError, match=r"links\.parquet: seed ., link a: t_s = .* does not come after"):
