@@ -28,6 +28,7 @@ import os
 import resource
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -447,7 +448,7 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
     sampled = everyone if options.whole else everyone[: plan.sample]
     made += [mutant for one in sampled if (mutant := make(one, source, known)) is not None]
     excuses = [one for one in plan.equivalents if one.path == path]
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    with _room() as folder:
         code, alone_s = run(path, source, tests, 600, Path(folder) / "alone")
         if code != SURVIVED:
             said = (Path(folder) / "alone").read_text(errors="replace")[-2000:]
@@ -485,11 +486,21 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
     return Score(path, *counts, tuple(f"{path}: {line}" for line in wrong), cpu_s)
 
 
+@contextlib.contextmanager
+def _room() -> Iterator[str]:
+    """A temporary folder, which goes however deep what mutants leave there lies."""
+    folder = tempfile.mkdtemp(prefix="mutants-")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=True)
+
+
 def unnoticed(plan: Plan, known: dict[str, Operator]) -> list[str]:
     """Of the changes that are held those that no test notices. ClickException for one that there is none of."""
     modules = {module.path: module for module in plan.modules}
     found = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    with _room() as folder:
         for number, (path, was, now) in enumerate(plan.held):
             source = (ROOT / path).read_text()
             changes = [one for one in mutants(modules[path], source, known) if one.was == was]

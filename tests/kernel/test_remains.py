@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,25 +227,27 @@ def test_what_lies_too_deep_is_no_place_to_hide_and_goes(tmp_path: Path) -> None
         assert not folder.exists()
 
 
-CLOSED = """
-import os, sys
-from pathlib import Path
-from dstcc_kernel.folders import keep_only_files, taken_below
-from dstcc_kernel.remains import remove
-if os.geteuid() == 0: os.setresuid(65534, 65534, 65534)
-home = Path(sys.argv[1])
-def close():
-    (home / "a/b/c").mkdir(parents=True); (home / "a/b/c/file").write_bytes(bytes(9000))
-    (home / "a/b").chmod(0); (home / "a").chmod(0o400)
-close()
-try: taken_below(home)
-except PermissionError: print("refused")
-keep_only_files(home)
-print(taken_below(home)[1], oct((home / "a/b").stat().st_mode & 0o777))
-close_again = (home / "a/b").chmod(0)
-remove(home / "a")
-print(os.listdir(home))
-"""
+def closed_and_removed(home: Path) -> list[object]:
+    """What becomes of folders that are closed to their owner."""
+
+    def close() -> None:
+        (home / "a/b/c").mkdir(parents=True)
+        (home / "a/b/c/file").write_bytes(bytes(9000))
+        (home / "a/b").chmod(0)
+        (home / "a").chmod(0o400)
+
+    said: list[object] = []
+    close()
+    try:
+        taken_below(home)
+    except PermissionError:
+        said.append("refused")
+    keep_only_files(home)
+    said += [taken_below(home)[1], oct((home / "a/b").stat().st_mode & 0o777)]
+    (home / "a/b").chmod(0)
+    (home / "a").chmod(0)
+    remove(home / "a")
+    return [*said, [path.name for path in home.iterdir()]]
 
 
 def test_a_folder_that_is_closed_is_no_place_to_hide_and_goes(tmp_path: Path) -> None:
@@ -253,10 +256,43 @@ def test_a_folder_that_is_closed_is_no_place_to_hide_and_goes(tmp_path: Path) ->
         parent.chmod(parent.stat().st_mode | 0o011)
     (tmp_path / "home").mkdir()
     (tmp_path / "home").chmod(0o777)
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    words = [sys.executable, "-c", CLOSED, str(tmp_path / "home")]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["refused", "4 0o700", "[]"], done.stderr
+    (tmp_path / "said").touch()
+    child = os.fork()
+    if child == 0:
+        with (tmp_path / "said").open("w") as file:
+            try:
+                if os.geteuid() == 0:
+                    os.setresuid(65534, 65534, 65534)
+                file.write(json.dumps(closed_and_removed(tmp_path / "home")))
+            except BaseException as error:
+                file.write(repr(error))
+            finally:
+                file.flush()
+                os._exit(0)
+    os.waitpid(child, 0)
+    assert (tmp_path / "said").read_text() == '["refused", 4, "0o700", []]'
+
+
+def test_what_cannot_be_discarded_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where others still write to it."""
+
+    def stopped(folder: Path, *, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError(str(folder))
+
+    (tmp_path / "theirs").mkdir()
+    monkeypatch.setattr(shutil, "rmtree", stopped)
+    monkeypatch.setattr(Path, "rmdir", stopped)
+    discard(tmp_path / "theirs")
+    assert (tmp_path / "theirs").exists()
+
+
+@pytest.mark.parametrize("what", ["a pipe that nobody writes to", "a folder", "a link"])
+def test_a_console_is_a_file(what: str, tmp_path: Path) -> None:
+    put, said = IN_ITS_PLACE[what]
+    put(tmp_path / "console.log")
+    with pytest.raises(KernelError, match=f"console.log: .*{said}"):
+        ends_of(tmp_path / "console.log")
 
 
 def test_removing_a_folder_follows_no_link(tmp_path: Path) -> None:
