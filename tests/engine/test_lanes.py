@@ -123,6 +123,15 @@ def senders(result: EngineResult) -> dict[tuple[int, int], set[int]]:
     return by_layer
 
 
+def test_no_lane_joins_another() -> None:
+    """The first lane has its first ACK at 0.2 s: that of the second link goes on with its own SYNs, at 0 and 1 s."""
+    knobs: dict[str, Any] = {"objects": many(60), "duration_s": 5, "trace": True, "constants": net.TICKLESS}
+    trace = lanes("cubic", (net.link(rtt_s=0.1), net.link(rtt_s=2.5)), 1, apart=False, **knobs).trace
+    assert trace is not None
+    syns = trace.t_ns[(trace.event == 0) & (trace.sender == 1) & (trace.syn == 1)]
+    assert syns.tolist() == [0, net.S]
+
+
 def test_a_connection_repeats_its_losses_itself() -> None:
     """A timeout sends what it left unanswered over the connection's other subflows, and a lane apart has none."""
     links = (net.link(), net.link(loss=Loss("packet", 0.5)))
