@@ -18,11 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .errors import InputError
+from dstcc.run.reading import read_table
+from dstcc.run.tables import TRIALS
+
+from .errors import InputError, RunError
+from .outputs import check_output
+from .report import REPORT, format_of, load_report, write_report
 from .run import RUN, Run, ask, load_run, write_run
 from .run.asked import overrides, read
 from .scenario import Override, files_of, scenario_files
+from .scenario.load import DELETED
 from .scenario.work import limited
+from .sweeps.call import Sweep, local, ray, slurm
+from .sweeps.places import Place
+from .sweeps.query import Tables, whole_table
 from .trust import allowed
 
 if TYPE_CHECKING:
@@ -74,9 +83,6 @@ class Emulation:
     @cached_property
     def trials(self) -> pa.Table:
         """A row a trial: its algorithms, seed, status and metrics."""
-        from dstcc.run.reading import read_table
-        from dstcc.run.tables import TRIALS
-
         return read_table(self.path / "trials.parquet", TRIALS)
 
     @property
@@ -123,9 +129,6 @@ class Emulation:
         ``against`` names the algorithm that others are compared with, ``stream`` says where the video's stream lies if
         it moved. Raises :class:`~dstcc.errors.InputError` for an ending that no report has.
         """
-        from .outputs import check_output
-        from .report import REPORT, format_of, load_report, write_report
-
         output = Path(output)
         form = format_of(output)
         check_output(output, REPORT, force=force, inputs=[self.path])
@@ -154,8 +157,6 @@ class Emulation:
         Raises :class:`~dstcc.errors.RunError` where the video is synthetic.
         """
         from dstcc_svc import load_manifest, play, shown
-
-        from .errors import RunError
 
         at = self._run.stream(None if stream is None else Path(stream))
         if at is None:
@@ -239,8 +240,6 @@ def emulate(
             kept = tempfile.TemporaryDirectory(prefix="dstcc-")
             path = Path(kept.name, "run")
         else:
-            from .outputs import check_output
-
             check_output(path, RUN, force=force, inputs=[*scenario_files(Path(scenario)), *files_of(loaded)])
         try:
             asked = ask(
@@ -274,8 +273,6 @@ class SweepResult:
 
     def __init__(self, path: str | Path, swept: Swept | None = None) -> None:
         """Of a folder that is there; raises :class:`~dstcc.errors.RunError` where it is none of a study."""
-        from .sweeps.places import Place
-
         self._place, self.swept = Place(Path(path)), swept
         self._place.about()
 
@@ -287,8 +284,6 @@ class SweepResult:
     @property
     def trials(self) -> pa.Table:
         """A row a trial that has a result, in the study's order; :class:`~dstcc.errors.RunError` for a damaged part."""
-        from .sweeps.query import whole_table
-
         return whole_table(self._place)
 
     @property
@@ -298,8 +293,6 @@ class SweepResult:
 
     def query(self, sql: str) -> pa.Table:
         """The answer to one SELECT over ``trials`` and ``failures``, as ``dstcc query`` gives it."""
-        from .sweeps.query import Tables
-
         with Tables(self.path) as tables:
             return tables.ask(sql)
 
@@ -330,8 +323,6 @@ def sweep(
     ``watch`` is told where it is. Trials that failed are in ``failures`` of what is returned. Raises
     :class:`~dstcc.errors.InputError` (a wrong study or scenario, or an output that is something else).
     """
-    from .sweeps.call import Sweep, local, ray, slurm
-
     if engine not in ("local", "slurm", "ray"):
         raise InputError(f"engine {engine!r}: one of local, slurm, ray")
     with ExitStack() as said:
@@ -366,8 +357,6 @@ def _tuple(names: Names) -> tuple[str, ...]:
 
 def _override(key: str, value: object) -> Override:
     """``--set KEY=VALUE`` with a Python value."""
-    from .scenario.load import DELETED
-
     keys = tuple(part.strip() for part in key.split("."))
     if not all(keys):
         raise InputError(f"settings: {key!r} is no key, like 'link.0.loss.packet'")

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from dstcc.atomic import atomic_directory
+from dstcc.coded.fleet import Fleet
 from dstcc.coded.stored import SHIPPED, load_documents
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.streams import generator
@@ -27,6 +28,8 @@ from dstcc.learn.training.curves import Curves, Point
 from dstcc.learn.training.evaluate import TEST_SEEDS
 from dstcc.learn.training.loop import POLICY, Interrupted, Trained, check_device, deterministic
 from dstcc.outputs import check_new
+from dstcc.scenario import Scenario, load_scenario
+from dstcc.scenario.video import content_hash
 from dstcc.stats import estimate
 from dstcc.version import __version__
 
@@ -57,8 +60,6 @@ class Training:
     """The state of a training."""
 
     def __init__(self, scenario: Scenario, recipe: Recipe, *, seed: int, device: str) -> None:
-        from dstcc.coded.fleet import Fleet
-
         self.recipe, self.seed, self.device = recipe, seed, torch.device(device)
         self.fleet = Fleet(scenario, TEST_SEEDS)
         with torch.random.fork_rng(devices=[]):
@@ -138,8 +139,6 @@ class Training:
     @property
     def identity(self) -> dict[str, Any]:
         """What a run to be resumed must share."""
-        from dstcc.scenario.video import content_hash
-
         return {
             "version": __version__,
             "scenario": content_hash(self.fleet.scenario),
@@ -258,8 +257,6 @@ def train(
 
 def _one(scenario: Scenarios) -> Scenario:
     """The scenario to evaluate on; raises InputError for a folder or several."""
-    from dstcc.scenario import Scenario, load_scenario
-
     if isinstance(scenario, Scenario):
         return scenario
     if not isinstance(scenario, str | Path) or Path(scenario).is_dir():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dstcc.atomic import atomic_write
+from dstcc.engine import _engine
 from dstcc.version import __version__
 
 SCHEMA = 1
@@ -56,8 +58,6 @@ class Cell(Protocol):
 @cache
 def engine_digest() -> str:
     """SHA-256 of the compiled simulator."""
-    from dstcc.engine import _engine
-
     return hashlib.sha256(Path(_engine.__file__).read_bytes()).hexdigest()
 
 
@@ -86,8 +86,6 @@ class Store:
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Write a finished cell, and forget its state."""
-        import shutil
-
         self.folder.mkdir(parents=True, exist_ok=True)
         document = outcome.document()
         whole = {"key": key, "sha256": _digest(document), "outcome": document}

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.engine.config import NEVER_NS, Objects
+from dstcc.engine.stepper import EPISODE_VALUES, RUNNING
 from dstcc.errors import InputError, RunError
+from dstcc.learn.algorithms.recipes import recipe_of
+from dstcc.learn.env.episodes import steered
+from dstcc.learn.env.runner import Runner
+from dstcc.run.backends import backend_of
+from dstcc.run.trials import load_controllers, steering, trial_keys
+from dstcc.scenario import draw_trial, engine_config
 
 from .cells import Outcome
 from .dash import S_NS, Carried, Client, Session, Supposed, mean, play
@@ -122,9 +129,6 @@ class DashCell:
         return Outcome(values, series)
 
     def _network(self) -> Network:
-        from dstcc.run.trials import load_controllers, steering, trial_keys
-        from dstcc.scenario import draw_trial, engine_config
-
         scenario = self.trial.scenario
         source = source_of(self.trial.path, self.trial.settings)
         setup = draw_trial(scenario, source, self.seed)
@@ -182,8 +186,6 @@ class Network:
 
     def _whole_ns(self, config: EngineConfig, supposed: Supposed) -> Int64Array:
         if self._server is None:
-            from dstcc.run.backends import backend_of
-
             return backend_of("simulator").carry(config).objects.complete_ns
         columns = (config.objects.release_ns, supposed.sizes_bytes, supposed.store_ns)
         if self.explorer is not None and self.exploring is not None:
@@ -248,7 +250,6 @@ def _recipe_of(how: Exploring) -> dict[str, Any]:
     if not how.learns:
         return {}
     need_torch()
-    from dstcc.learn.algorithms.recipes import recipe_of
 
     from .learn_anew import LEARNER
 
@@ -258,10 +259,6 @@ def _recipe_of(how: Exploring) -> dict[str, Any]:
 def _chunk_rates(policy: Policy, config: EngineConfig) -> Iterator[tuple[int, float]]:
     """At the ends of slots in which a chunk was whole by the server's acknowledgements: time, and size over download
     time in bytes a second."""
-    from dstcc.engine.stepper import EPISODE_VALUES, RUNNING
-    from dstcc.learn.env.episodes import steered
-    from dstcc.learn.env.runner import Runner
-
     runner = Runner(1, policy.observation, policy.action)
     runner.begin(0, steered(config, policy.action))
     policy = replace(policy)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import MissingCapabilityError, RunError
+from dstcc.learn.algorithms.recipes import recipe_of
 from dstcc.scenario import content_hash
 
 from .cells import Outcome
@@ -44,8 +47,6 @@ class TrainingCell:
 
     def identity(self) -> dict[str, Any]:
         """See :class:`dstcc.papers.cells.Cell`."""
-        from dstcc.learn.algorithms.recipes import recipe_of
-
         return {
             "kind": "training",
             "scenario": content_hash(scenario_of(self.path, self.settings)),
@@ -71,9 +72,6 @@ class TrainingCell:
         return Outcome({**ends, "return_rise": rise}, {"returns": values.tolist()})
 
     def _train(self, scratch: Path) -> list[float]:
-        import os
-
-        from dstcc.learn.algorithms.recipes import recipe_of
         from dstcc.learn.training.state import Training
 
         recipe, threads = recipe_of(self.learner), os.cpu_count() or 1
@@ -92,8 +90,6 @@ class TrainingCell:
 
 def need_torch() -> None:
     """Raise :class:`MissingCapabilityError` without what learning needs."""
-    from importlib.util import find_spec
-
     if missing := [name for name in ("torch", "gymnasium") if find_spec(name) is None]:
         raise MissingCapabilityError(
             f"a figure with a learning curve needs {', '.join(missing)}: pip install 'dstcc[learn]', "

@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import POLICIES
 from dstcc.errors import DstccError, InputError, RunError
+from dstcc.run.backends import backend_of
+from dstcc.run.trials import Judge, iter_trials, load_controllers, scenarios_of, trial_keys
 from dstcc.scenario import Scenario, content_hash, load_scenario, load_source, parse_override
 from dstcc.scenario.model import controller_name
 
@@ -80,9 +83,6 @@ class TrialCell:
 
     def run(self, scratch: Path) -> Outcome:
         """See :class:`dstcc.papers.cells.Cell`."""
-        from dstcc.run.backends import backend_of
-        from dstcc.run.trials import Judge, iter_trials, load_controllers
-
         scenario, source = self.scenario, source_of(self.path, self.settings)
         judge = Judge(source, self.quality)
         backend, policies = backend_of(self.backend), load_controllers(scenario, source)
@@ -112,8 +112,6 @@ def _kernel_facts(backend: str) -> dict[str, Any]:
 
 def single(scenario: Scenario, name: str, seed: int, where: str) -> Scenario:
     """A scenario of one trial; raises :class:`InputError` for a name that none of its trials has."""
-    from dstcc.run.trials import scenarios_of, trial_keys
-
     keys = {key.name: key for key in trial_keys(scenario)}
     alike = [key for key in keys.values() if key.variant is None and key.congestion == name]
     if len(alike) == 1:
@@ -144,8 +142,6 @@ def policies_of(scenario: Scenario) -> list[str]:
 @cache
 def policy_digest(given: str) -> str:
     """SHA-256 of a shipped policy's file, or of the one at a path."""
-    from dstcc.algorithms import POLICIES
-
     path = (
         Path(given) if given.endswith(".safetensors") or "/" in given else POLICIES / f"{given}.safetensors"
     )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dstcc.algorithms import TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 from dstcc.metrics import LEVELS
+from dstcc.run import load_run
+from dstcc.run.record import LINKS, parse, parse_contacts
 
 from .catalogue import METRICS
 from .controllers import chosen_on, distinguished, labelled, namesakes
@@ -28,8 +30,6 @@ def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
 
     ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` if none has it.
     """
-    from dstcc.run import load_run
-
     pools: dict[tuple[object, ...], list[Run]] = {}
     runs: list[Run] = []
     seen: set[Path] = set()
@@ -144,8 +144,6 @@ def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> s
 
 
 def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
-    from dstcc.run.record import LINKS, parse, parse_contacts
-
     try:
         controller = row["controller"] and distinguished(run, row["controller"], ambiguous)
         variant = row["variant"] and labelled(run, row["variant"], ambiguous)

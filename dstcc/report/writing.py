@@ -10,6 +10,7 @@ from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.characters import CONTROL
 from dstcc.errors import InputError
 from dstcc.outputs import check_output
+from dstcc.spreadsheet import to_csv
 
 from . import text
 from .mark import FIGURES, REPORT
@@ -88,8 +89,6 @@ def _with_figures(
     report: Report, output: Path, screenings: Screenings | None, *, force: bool
 ) -> tuple[str, int]:
     """Write the figures into a folder beside the page; the page and the size of the folder in bytes."""
-    from dstcc.spreadsheet import to_csv
-
     from .figures.style import standalone
     from .page import draw_page
 

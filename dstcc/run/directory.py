@@ -53,6 +53,7 @@ from dstcc.scenario import (
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.notes import notes_on_coding
+from dstcc.version import __version__
 
 from .agreement import (
     CHUNK_KEYS,
@@ -506,8 +507,6 @@ def _identity(
     scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Controller], quality: bool
 ) -> dict[str, Any]:
     """What decides its trials' rows and they have in common, in words that a message can show."""
-    from dstcc.version import __version__
-
     return {
         "dstcc_version": __version__,
         "git_commit": git_commit(),
@@ -530,8 +529,6 @@ def _meta(
     wall_s: float,
     warnings: list[str],
 ) -> dict[str, Any]:
-    from dstcc.version import __version__
-
     drawn = draw_links(scenario, scenario.run.seed)
     links = [describe(link, end_s) for link in drawn]
     return {

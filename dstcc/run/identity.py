@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +79,6 @@ def code_digest(*packages: str) -> str:
 
 
 def _root(package: str) -> Path:
-    from importlib.util import find_spec
-
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(package)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.engine import Samples, Trace
+from dstcc.version import __version__
 
 RECORD_SEPARATOR = "\x1e"
 NS_PER_MS = 1e6
@@ -47,8 +48,6 @@ def write_qlog(
 
 
 def _head(title: str, version: str) -> dict[str, Any]:
-    from dstcc.version import __version__
-
     common: dict[str, Any] = {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0}
     trace: dict[str, Any] = {
         "title": title,

@@ -25,7 +25,7 @@ from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.placed import placed_rows
-from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, engine_config
+from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
@@ -348,8 +348,6 @@ def run_trials(
 ) -> list[Trial]:
     """Run all trials of a scenario and keep them in memory: for few trials, such as a scenario's as a
     test."""
-    from dstcc.scenario import load_source
-
     source = source or load_source(scenario)
     judge = Judge(source, quality and scenario.video.quality)
     return list(iter_trials(scenario, source, judge, jobs=jobs))

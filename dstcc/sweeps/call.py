@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from .executors.base import Executor
 from .executors.local import Local
 from .executors.ray import Ray
 from .executors.slurm import Slurm
+from .merge import take_in
 from .places import Place, check_place
 from .plan import Plan, make_plan
 from .results import fold, missing, settle
@@ -110,8 +112,6 @@ class Sweep:
 
         Raises :class:`~dstcc.errors.RunError` for a folder that is no study.
         """
-        from .merge import take_in
-
         place = self._place()
         for path in others:
             Place(path).about()
@@ -135,8 +135,6 @@ class Sweep:
 
     def estimate(self, jobs: int | None = None) -> Estimate:
         """What it would cost, by a few trials that are carried for it."""
-        import os
-
         left = list(range(len(self.plan.units))) if self.place is None else missing(self.plan, self.place)
         return estimate(self.plan, left, jobs or os.cpu_count() or 1, self.begin)
 

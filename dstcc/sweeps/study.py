@@ -15,6 +15,7 @@ from typing import Any
 from dstcc.algorithms import CONTROLLERS
 from dstcc.characters import shortened
 from dstcc.errors import InputError
+from dstcc.extensions import anchored
 from dstcc.reading import check_depth, read_toml
 
 from .axes import Axis, axis_of, check_key, flattened, plain, zipped
@@ -324,7 +325,6 @@ def _anchored(kind: str, names: Sequence[str], folder: Path) -> tuple[str, ...]:
         return tuple(
             str(folder / name) if "/" in name or name.endswith(".safetensors") else name for name in names
         )
-    from dstcc.extensions import anchored
 
     return tuple(names if kind == "variant" else (anchored(name, folder) for name in names))
 

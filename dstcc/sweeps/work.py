@@ -9,7 +9,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError
@@ -214,9 +217,6 @@ class _Trainings:
 
     def run(self, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, Any] | Failed]]:
         """See :class:`Cell`; a training that was stopped goes on from its last checkpoint."""
-        from hashlib import sha256
-        from traceback import format_exc
-
         from dstcc.train import train
 
         if self._folder is None:
@@ -287,8 +287,6 @@ def _at(study: Study, point: Point) -> Iterator[None]:
 
 
 def _need_learning() -> None:
-    from importlib.util import find_spec
-
     missing = [name for name in ("torch", "gymnasium", "safetensors") if find_spec(name) is None]
     if missing:
         raise MissingCapabilityError(f"--train needs {', '.join(missing)}: pip install 'dstcc[learn]'")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from dstcc.errors import MissingCapabilityError, RunError
 from dstcc.learn.algorithms import recipes
 from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.training.state import Training
+from dstcc.papers import training_cell
 from dstcc.papers.cells import Outcome
 from dstcc.papers.training_cell import RETURNS, TrainingCell
 from tests.learn.mission import MISSION
@@ -31,7 +32,7 @@ TINY = replace(
 
 @pytest.fixture
 def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(recipes, "recipe_of", lambda _name: TINY)
+    monkeypatch.setattr(training_cell, "recipe_of", lambda _name: TINY)
     path = tmp_path / "small.toml"
     path.write_text(MISSION.replace("loop_to_s = 60", "loop_to_s = 20"))
     return path
@@ -94,9 +95,9 @@ def test_a_training_in_which_no_episode_ended_is_too_short(scenario: Path, tmp_p
 def test_without_torch_it_says_what_is_missing(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = importlib.util.find_spec
+    there = find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "torch" else there(name, *more)
+        training_cell, "find_spec", lambda name, *more: None if name == "torch" else there(name, *more)
     )
     with pytest.raises(
         MissingCapabilityError, match=r"learning curve needs torch: pip install 'dstcc\[learn\]'"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from dstcc import algorithms
+from dstcc.atomic import atomic_write
 from dstcc.errors import PolicyError
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
@@ -182,8 +183,6 @@ def save_policy(path: Path, policy: Policy) -> None:
 def write_policy(path: Path, header: Mapping[str, Any], tensors: Mapping[str, Float32Array]) -> None:
     """Write a header and tensors, whole or not at all."""
     from safetensors.numpy import save
-
-    from dstcc.atomic import atomic_write
 
     whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     atomic_write(Path(path), save(whole, metadata={ENTRY: json.dumps(header, sort_keys=True)}))

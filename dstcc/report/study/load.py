@@ -19,6 +19,7 @@ from dstcc.run.reading import typed
 from dstcc.sweeps.places import STUDY, Place
 from dstcc.sweeps.query import dataset, rows_in
 from dstcc.sweeps.results import GLOB
+from dstcc.sweeps.study import load_study
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -164,8 +165,6 @@ def load_study_report(path: Path) -> StudyReport:
 
 
 def _scenarios(place: Place) -> list[Path]:
-    from dstcc.sweeps.study import load_study
-
     return list(load_study(place.path / STUDY).scenarios)
 
 
