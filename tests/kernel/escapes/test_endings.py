@@ -12,7 +12,7 @@ from .endings import ENDS_S, FOLDERS, LOADS, SIGNALS, ends
 pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("kernel")]
 
 
-@pytest.mark.parametrize("how", SIGNALS)
+@pytest.mark.parametrize("how", SIGNALS, ids=lambda how: how.name)
 @pytest.mark.parametrize("load", LOADS)
 def test_a_run_ends_with_all_that_it_made(load: str, how: signal.Signals, tmp_path: Path) -> None:
     found = ends(LOADS[load], how, tmp_path)
