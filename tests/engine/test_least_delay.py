@@ -100,11 +100,6 @@ def test_without_deadlines_none_is_too_short():
     assert least_playout_delay_ns(config, 0) == 0
 
 
-def later(config: EngineConfig, by_ns: int) -> EngineConfig:
-    objects = config.objects
-    return replace(config, objects=replace(objects, deadline_ns=objects.deadline_ns + by_ns))
-
-
 @pytest.mark.parametrize(
     "loss",
     [
@@ -116,19 +111,29 @@ def later(config: EngineConfig, by_ns: int) -> EngineConfig:
     ],
 )
 @pytest.mark.parametrize("any_packets", [False, True])
-def test_the_bound_is_1_from_it_on_and_below_it_is_not(loss, any_packets):
-    objects = net.live(60, (3 * net.MSS, 1000, 200), chunk_s=0.5, playout_s=3.0)
-    links = (net.link(70e3, 2.0, loss=loss, outages_s=((9.0, 12.5),)), net.link(30e3, 3.0, loss=loss))
+@pytest.mark.parametrize(
+    ("chunks", "chunk_s"), [(60, 0.5), (8, 100.0)]
+)  # 3 slots a chunk; 580, where marks are kept
+def test_the_bound_is_1_from_it_on_and_below_it_is_not(loss, any_packets, chunks, chunk_s):
+    layers = (int(6 * chunk_s) * net.MSS, 1000, 200)
+    playout_s, ends_s = 1.0 + 4 * chunk_s, (18.0 * chunk_s / 4, 25.0 * chunk_s / 4)
+    objects = net.live(chunks, layers, chunk_s=chunk_s, playout_s=playout_s)
+    links = (net.link(70e3, 2.0, loss=loss, outages_s=(ends_s,)), net.link(30e3, 3.0, loss=loss))
     config = net.config("open-loop", links, objects=objects)
     weights = np.ones(len(objects.chunk))
-    least = least_playout_delay_ns(config, net.ns(3.0), any_packets=any_packets)
+    least = least_playout_delay_ns(config, net.ns(playout_s), any_packets=any_packets)
     assert least is not None
 
     def bound(at_ns: int) -> float:
-        return clairvoyant_weight(later(config, at_ns - net.ns(3.0)), weights, any_packets=any_packets)
+        return clairvoyant_weight(later(config, at_ns - net.ns(playout_s)), weights, any_packets=any_packets)
 
     assert [bound(int(least * times)) for times in (1.0, 1.01, 1.5)] == [weights.sum()] * 3
     assert bound(int(least * (1 - 2 * PARTS))) < weights.sum()
+
+
+def later(config: EngineConfig, by_ns: int) -> EngineConfig:
+    objects = config.objects
+    return replace(config, objects=replace(objects, deadline_ns=objects.deadline_ns + by_ns))
 
 
 def shifts(case: Case) -> range:
