@@ -11,7 +11,8 @@ HASHES ?=
 CELLS ?=
 COST ?=
 STAMP := $(VENV)/.ready
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what is imported, when it is: to compile all takes as long as to install it.
+PIP = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/* kernel-cc/dispatch/*) $(wildcard svc/dstcc_svc/src/*)
 
@@ -47,7 +48,7 @@ test-slow: $(STAMP)  ## the suites that take longer
 
 test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
 	scripts/setup-debian.sh cluster
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]'
+	$(PIP) -c requirements/constraints.txt -e '.[ray]'
 	$(BIN)/python -m pytest -m cluster tests/sweeps
 
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
@@ -57,7 +58,7 @@ test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invar
 	$(BIN)/python -m scripts.simulation -n $(N)
 
 fuzz: $(STAMP)   ## every reader of others' files and packets, RUNS=1000000 inputs each (hours); ONLY="scenario run" some
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt 'atheris>=3'
+	$(PIP) -c requirements/constraints.txt 'atheris>=3'
 	$(BIN)/python -m scripts.fuzz $(ONLY) --runs $(RUNS)
 
 crash: $(STAMP)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)

@@ -47,9 +47,10 @@ for trial in load_run(Path(sys.argv[1])).trials:
 ' "$demo/run" > "$demo/run.trials"
 while IFS= read -r trial; do
     name=$(printf '%s' "${trial%/s*}" | sed 's/+.*//; s/[^A-Za-z0-9]\{1,\}/-/g')  # cubic+minrtt/s1: cubic
-    "$dstcc" play "$demo/run" --trial "$trial" --from "$from_s" --to "$to_s" -o "$demo/earth-$name.mp4" --force \
-        < /dev/null
-done < "$demo/run.trials"
+    printf '%s\0%s\0' "$trial" "$demo/earth-$name.mp4"
+done < "$demo/run.trials" | xargs -0 -n 2 -P 2 sh -c '
+    exec "$1" play "$2" --trial "$5" --from "$3" --to "$4" -o "$6" --force < /dev/null
+' play "$dstcc" "$demo/run" "$from_s" "$to_s"
 rm "$demo/run.trials"
 
 cat <<TEXT
