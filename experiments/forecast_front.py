@@ -23,8 +23,8 @@ from dstcc.coded.rules import CHOICES, Automatic, Constant
 from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
+from dstcc.ladder.believing import PlannerOnBelief
 from dstcc.scenario import load_scenario, parse_override
-from experiments.ladder.believing import PlannerOnBelief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""``python -m experiments.ladder`` as a user meets it: table, document, files, errors."""
+"""``dstcc ladder`` as a user meets it: table, document, files, errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from click.testing import CliRunner, Result
-
-from experiments.ladder.__main__ import command
+from dstcc_cli.main import main
 
 TEXT = """
 [scenario]
@@ -44,7 +43,7 @@ def write(folder: Path, text: str = TEXT) -> Path:
 
 
 def ladder(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)])
+    return CliRunner().invoke(main, ["ladder", *map(str, arguments)])
 
 
 def test_it_prints_a_table_and_leaves_a_folder(tmp_path: Path) -> None:

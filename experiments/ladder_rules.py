@@ -1,6 +1,6 @@
 """Tunes rules over the measured loss by Optuna, on scenarios of one's own.
 
-``python -m experiments.ladder.tune SCENARIO.. -o rules.json --trials 60``: for each kind of rule (``margin``,
+``python -m experiments.ladder_rules SCENARIO.. -o rules.json --trials 60``: for each kind of rule (``margin``,
 ``threshold``) the parameters with the most weight played on average over the scenarios and their seeds, from so many
 trials of Optuna's tree-structured Parzen estimator. What was spent is in the file. With ``--study FILE`` a search goes
 on where it was; a study of other scenarios, seeds or rules is refused.
@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from dstcc.coded.fleet import Fleet
     from dstcc.scenario import load_scenario
 
-    parser = argparse.ArgumentParser(prog="python -m experiments.ladder.tune", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.ladder_rules", description=__doc__)
     parser.add_argument("scenarios", nargs="+", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True, help="file of the rules")
     parser.add_argument("--trials", type=int, default=60, help="of each kind of rule (default 60)")
@@ -137,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         save_rules(arguments.output, rules, about)
     except DstccError as error:
-        print(f"experiments.ladder.tune: {error}", file=sys.stderr)
+        print(f"experiments.ladder_rules: {error}", file=sys.stderr)
         return error.exit_code
     return 0
 

@@ -1,8 +1,8 @@
 """Ladders side by side, a mission a column: the tables of docs/learning.md.
 
-    python -m experiments.ladder.tables FOLDER..
+    python -m experiments.ladder_tables FOLDER..
 
-FOLDERs are of `python -m experiments.ladder`, each of one mission. The first table has what each rung plays
+FOLDERs are of `dstcc ladder`, each of one mission. The first table has what each rung plays
 (`weighted_layers`, means over seeds with 95 % intervals), the second how much more than the best constant in hindsight,
 paired by seeds. Where a mission holds every change to come in a table, `planner-law` is clairvoyant, and the
 table says so.

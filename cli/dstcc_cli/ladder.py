@@ -1,4 +1,4 @@
-"""``python -m experiments.ladder``: what knowing and learning are worth in scenarios."""
+"""``dstcc ladder``: what knowing and learning are worth in scenarios."""
 
 from __future__ import annotations
 
@@ -7,35 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from dstcc_cli.limits import ALLOW, LIMIT
-from dstcc_cli.output import emit_json, notices, progress, say, show_figures
-from rich import box
-from rich.table import Table
 
-from dstcc.coded.stored import SHIPPED, load_rules
-from dstcc.forecast.files import load_forecaster
-from dstcc.forecast.sender import Forecasting
-from dstcc.outputs import check_output
-from dstcc.scenario import load_scenario
-from experiments.study import Study
-
-from .rungs import Ladder, climb, replace_seeds
-from .written import LADDER, PAGE, document, write_ladder
+from .limits import ALLOW, LIMIT
+from .output import emit_json, notices, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Sender
+    from dstcc.ladder.rungs import Ladder
 
 EXAMPLES = """\b
 Examples:
-  python -m experiments.ladder examples/learning/training/onset.toml -o runs/ladder
-  python -m experiments.ladder examples/learning/held-out/*.toml -o runs/held-out \\
+  dstcc ladder examples/learning/training/onset.toml -o runs/ladder
+  dstcc ladder examples/learning/held-out/*.toml -o runs/held-out \\
       --seeds 20 --json
-  python -m experiments.ladder mars.toml -o runs/ladder --controller gru-mpc \\
+  dstcc ladder mars.toml -o runs/ladder --controller gru-mpc \\
       --controller rules.json
 """
 
 
-@click.command(cls=Study, epilog=EXAMPLES)
+@click.command(short_help="What knowing and learning are worth in scenarios.", epilog=EXAMPLES)
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -77,6 +67,12 @@ def command(
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
+    from dstcc.coded.stored import SHIPPED, load_rules
+    from dstcc.ladder.rungs import climb, replace_seeds
+    from dstcc.ladder.written import LADDER, PAGE, document, write_ladder
+    from dstcc.outputs import check_output
+    from dstcc.scenario import load_scenario
+
     check_output(
         output, LADDER, force=force, inputs=(*scenarios, *map(Path, controllers), *([rules] if rules else []))
     )
@@ -84,7 +80,7 @@ def command(
     if seeds is not None:
         loaded = [replace_seeds(one, seeds) for one in loaded]
     tuned = load_rules(rules or SHIPPED)
-    policies = [one for given in controllers for one in senders_of(given)]
+    policies = [one for given in controllers for one in _senders(given)]
     with progress("climbing", len(loaded)) as bar:
         ladder = climb(loaded, None, tuned, policies, advance=bar.advance)
     write_ladder(output, ladder, sys.argv, force=force)
@@ -96,14 +92,21 @@ def command(
     notices().print(f"page: {output / PAGE}", soft_wrap=True)
 
 
-def senders_of(name_or_file: str) -> list[Sender]:
+def _senders(name_or_file: str) -> list[Sender]:
     """A policy of coded packets, or the rules of a JSON file."""
+    from dstcc.coded.stored import load_rules
+    from dstcc.forecast.files import load_forecaster
+    from dstcc.forecast.sender import Forecasting
+
     if name_or_file.endswith(".json"):
         return load_rules(Path(name_or_file))
     return [Forecasting(load_forecaster(name_or_file))]
 
 
 def _show(ladder: Ladder) -> None:
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("scenario", "rung", "name"):
         table.add_column(title)
@@ -119,7 +122,3 @@ def _show(ladder: Ladder) -> None:
     show_figures(table)
     for gap in ladder.gaps:
         say(gap.sentence())
-
-
-if __name__ == "__main__":
-    command()

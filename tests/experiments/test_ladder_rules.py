@@ -11,7 +11,7 @@ from dstcc.coded.fleet import Fleet
 from dstcc.coded.rules import RULES
 from dstcc.coded.stored import load_rules
 from dstcc.errors import InputError
-from experiments.ladder.tune import main, trained_on, tuned
+from experiments.ladder_rules import main, trained_on, tuned
 from tests.coded.missions import short, write
 
 pytest.importorskip("optuna")

@@ -66,7 +66,7 @@ class Rung:
         return mean_estimate([list(self.values.values())])
 
     def document(self) -> dict[str, Any]:
-        """As ``python -m experiments.ladder --json`` has it."""
+        """As ``dstcc ladder --json`` has it."""
         estimate = self.estimate
         return {
             "scenario": self.scenario,
