@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from dstcc.engine._testing import coding
@@ -98,6 +99,28 @@ def test_a_queue_that_hardly_moves_in_a_wait_has_twice_as_long_a_wait() -> None:
     assert not sender.seen.known
     together([sender], 60)
     assert sender.share == pytest.approx(15, rel=0.1)
+
+
+def test_a_packet_that_is_not_taken_ends_its_train() -> None:
+    """Else all that there is would be put at once on a queue that takes one packet."""
+    sender = Sender(Line(30_000, depth=FULL))
+    for _ in range(10):
+        sender.step()
+    assert sender.line.dropped <= 5
+    assert sender.next_ns > 0
+
+
+def test_where_others_leave_nothing_a_train_goes_again_after_a_wait_that_is_bounded() -> None:
+    line = Line(30_000)
+    sender, other_ns = Sender(line, wait_s=0.01), 0
+    while sender.next_ns < ns(60):
+        if other_ns <= sender.next_ns:
+            line.put(other_ns)
+            other_ns += ns(FULL / 60_000)
+        else:
+            sender.step()
+    assert max(np.diff(sender.sent_at)) <= 1024 * ns(0.01)
+    assert sender.sent_between(20, 60) >= 3
 
 
 @pytest.mark.parametrize("rate", [150.0, 14_400.0, 30_000.0, 1.25e6])

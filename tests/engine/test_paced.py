@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, Relay, simulate
 
@@ -136,6 +138,50 @@ def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
     result = trial(away, video(1.5, 900))
     assert result.totals["lost_channel_packets"] <= 4  # those in the queue when the link went
     assert wire_rate(result, 510, 890) == pytest.approx(RATE_BPS, rel=0.03)
+
+
+@settings(max_examples=30)
+@given(
+    rate_bps=st.sampled_from((4e3, 60e3, 1e6)),
+    rtt_s=st.sampled_from((0.5, 10.0, 100.0)),
+    up_bps=st.sampled_from((500.0, 2e3, 64e3)),
+    loss=st.sampled_from((0.0, 0.02, 0.3)),
+    packets=st.sampled_from((1, 3, 100)),
+    further_on=st.sampled_from((0.0, 0.3, 2.0)),
+    others=st.sampled_from((0.0, 0.5, 1.5)),
+    dark=st.booleans(),
+    seed=st.integers(1, 100),
+)
+def test_whatever_the_link_it_goes_on_sending_and_puts_no_more_on_it_than_it_carries(
+    *,
+    rate_bps: float,
+    rtt_s: float,
+    up_bps: float,
+    loss: float,
+    packets: int,
+    further_on: float,
+    others: float,
+    dark: bool,
+    seed: int,
+) -> None:
+    span_s = max(12 * rtt_s, 400 * WIRE * 8 / rate_bps)
+    one = link(
+        rate_bps,
+        rtt_s,
+        up_rate_bps=up_bps,
+        queue_bytes=packets * WIRE,
+        loss=Loss("packet", loss) if loss else None,
+        relay=Relay(0.5, further_on * rate_bps, 5 * WIRE) if further_on else None,
+        cross_traffic=(CrossTraffic(others * rate_bps),) if others else (),
+        unannounced_ns=((ns(0.4 * span_s), ns(0.6 * span_s)),) if dark else (),
+    )
+    chunk = int(1.5 * rate_bps * span_s / 8 / 10)
+    objects = live(10, (chunk,), chunk_s=span_s / 10)
+    result = trial(one, objects, block_s=1, seed=seed, duration_s=span_s, slot_s=span_s / 10)
+    samples = result.samples
+    assert samples.sent_segments[samples.t_ns > 0.5 * ns(span_s)].sum() >= 3
+    wire_bytes = result.totals["sent_wire_bytes"] - WIRE * result.totals["dropped_queue_packets"]
+    assert wire_bytes <= rate_bps / 8 * span_s + (packets + 2) * WIRE
 
 
 def test_tcp_and_flows_of_tcp_cannot_have_it() -> None:

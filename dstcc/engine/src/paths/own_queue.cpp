@@ -10,7 +10,8 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     const double packet = seen.packet, taken = std::max(after - before, 0.0);
     if (last_ns_ < 0) begin_train(now, before);
     if (now > last_ns_ && last_ns_ >= 0) measure(now, before);
-    if (taken < packet / 2) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
+    refused_ = taken < packet / 2;
+    if (refused_) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
     while (!own_.empty() && own_.front().first <= now) {
         own_bytes_ -= own_.front().second;
         own_.pop_front();
@@ -56,7 +57,7 @@ void OwnQueue::search(double drained, Time now, double before) {
     if (before > 0 && drained >= kCounts * full_) {
         share_ = line_ = drained / static_cast<double>(now - last_ns_);
     } else if (before > 0) {
-        wait_ = std::min(2 * wait_, kNever / 4);
+        wait_ = std::min(2 * wait_, longest_wait_);
     } else if (now <= due_ns_) {
         wait_ = std::max<Time>(wait_ / 2, 1);
     }
@@ -64,7 +65,7 @@ void OwnQueue::search(double drained, Time now, double before) {
 }
 
 Time OwnQueue::gap(double packet, double limit) const {
-    if (!known()) return own_bytes_ < target_ ? 0 : wait_;
+    if (!known()) return own_bytes_ < target_ && !refused_ ? 0 : wait_;
     const double pace = std::max(share_ + line_ * (target_ - own_bytes_) / (kHorizon * full_), kLeastPace * line_);
     return static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
 }

@@ -3,7 +3,7 @@
 //
 //   search   While the rate is unknown packets go in trains: at once until kTarget packets stand in the queue, and after a wait
 //            again. What the queue lost meanwhile is the rate. If it is empty the next wait is half as long; if it lost
-//            nothing that counts, twice.
+//            nothing that counts, twice, and kLongestWait times the first one at most. A packet that was not taken ends its train.
 //   train    kTrain packets. Over its time T, with Q the queue and `entered` what the queue took of the sender's packets:
 //
 //                share = (entered - growth of Q) / T     what left; others' packets in the queue count against it
@@ -31,7 +31,11 @@ public:
     static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
 
     // `wait`: the first one after a train.
-    OwnQueue(double full_packet, Time wait) : full_(full_packet), target_(kTarget * full_packet), wait_(wait) {}
+    OwnQueue(double full_packet, Time wait)
+        : full_(full_packet),
+          target_(kTarget * full_packet),
+          wait_(wait),
+          longest_wait_(kLongestWait * wait) {}
 
     // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
     Time see(Time now, const QueueSeen& seen, double limit);
@@ -41,6 +45,7 @@ public:
     double target() const { return target_; }  // bytes
 
 private:
+    static constexpr Time kLongestWait = 1024;
     static constexpr double kLeastTarget = 9.0 / 8;  // packets
     static constexpr double kLeastPace = 1.0 / 64;   // of the line's rate
     static constexpr double kCounts = 1.0 / 16;      // of a packet: a loss of less shows no rate
@@ -51,7 +56,8 @@ private:
     void begin_train(Time now, double queue);
 
     double full_, target_;
-    Time wait_;
+    Time wait_, longest_wait_;
+    bool refused_ = false;  // the last packet was not taken
     double share_ = 0, line_ = 0;
     double queue_ = 0;  // after the last packet
     Time last_ns_ = -1, due_ns_ = -1;
