@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -418,14 +418,13 @@ def _edited(content: bytes, edit: bytes) -> bytes:
     return out.getvalue()
 
 
-def _run(room: Room, data: bytes) -> None:
-    """The first byte says which file of a good run the others are in the place of, or edit (``EDIT``); bytes that begin
-    with a brace are ``run.json``."""
-    from dstcc.report import load_report
-    from dstcc.run import directory
+@contextmanager
+def _replaced(run: Path, files: tuple[tuple[str, bytes], ...], data: bytes) -> Iterator[str]:
+    """A good run of these files, of which one is changed: its name.
 
-    files = _run_files()
-    run = room.folder / "run"
+    The first byte says which file the other bytes are in the place of, or edit (:data:`EDIT`); bytes that begin with a
+    brace are ``run.json``.
+    """
     if not run.is_dir():
         run.mkdir()
         for name, content in files:
@@ -437,10 +436,20 @@ def _run(room: Room, data: bytes) -> None:
         name, content = files[(first & ~EDIT) % len(files)][0], data[1:]
         if first & EDIT and name.endswith(".parquet"):
             content = _edited(dict(files)[name], content)
-    good = dict(files)[name]
     (run / name).write_bytes(content)
     try:
-        known = _Remembered(name, _KNOWN)
+        yield name
+    finally:
+        (run / name).write_bytes(dict(files)[name])
+
+
+def _run(room: Room, data: bytes) -> None:
+    """Reports and players read it (:func:`_replaced`)."""
+    from dstcc.report import load_report
+    from dstcc.run import directory
+
+    with _replaced(room.folder / "run", _run_files(), data) as name:
+        run, known = room.folder / "run", _Remembered(name, _KNOWN)
         with ExitStack() as patched:
             for function in ("check_columns", "groups_by_trial", "read_table"):
                 patched.enter_context(patch.object(directory, function, known.once(function)))
@@ -449,12 +458,39 @@ def _run(room: Room, data: bytes) -> None:
                     for row in loaded.trials:
                         loaded.levels(str(row["id"]))
                         loaded.rows("samples", str(row["id"]), ("t_s",))
-    finally:
-        (run / name).write_bytes(good)
+                    loaded.links()
+
+
+@cache
+def _program_files() -> tuple[tuple[str, bytes], ...]:
+    import tempfile
+
+    from tests.report.test_programs import LINES, socket, write
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = write(Path(folder, "run"), [*socket("1000", 100), *socket("2000", 400)], LINES)
+        return tuple((path.name, path.read_bytes()) for path in sorted(run.iterdir()))
+
+
+def _programs(room: Room, data: bytes) -> None:
+    """Its page reads it; figures are not drawn."""
+    from dstcc.report.programs import figures, load_program_run
+    from dstcc.report.programs.page import _verdict
+
+    with _replaced(room.folder / "programs", _program_files(), data):
+        loaded = load_program_run(room.folder / "programs")
+        _verdict(loaded)
+        figures.socket_panels(loaded, "rtt_s", lambda _: None)
+        figures.rate_panels(loaded)
+        figures.loss_panels(loaded)
 
 
 def _runs(_room: Room) -> list[bytes]:
-    files = _run_files()
+    return _seeds_of(_run_files())
+
+
+def _seeds_of(files: tuple[tuple[str, bytes], ...]) -> list[bytes]:
+    """A run's record, its small files, and an edit of every sort of its tables."""
     wanted = [bytes([number]) + content for number, (_, content) in enumerate(files) if len(content) < MOST]
     edits = [
         bytes([EDIT | number, column, 0, value])
@@ -478,6 +514,11 @@ TARGETS: Mapping[str, Target] = {
     "policy": Target(_policy, lambda _room: [json.dumps(_policy_parts()[0]).encode()], _json),
     "checkpoint": Target(_checkpoint, lambda _room: [content for _, content in _saved()], _json),
     "run": Target(_run, _runs, lambda data: _json(data) if data[:1] == b"{" else None),
+    "programs": Target(
+        _programs,
+        lambda _room: _seeds_of(_program_files()),
+        lambda data: _json(data) if data[:1] == b"{" else None,
+    ),
     "guest-outcome": Target(guests.outcome, guests.outcomes, _json),
     "guest-samples": Target(guests.samples, guests.records),
     "guest-ring": Target(guests.ring, guests.rings),
