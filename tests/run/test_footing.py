@@ -70,7 +70,8 @@ def test_the_table_says_it_of_every_algorithm_in_known_words() -> None:
 @pytest.mark.parametrize("name", [row.name for row in TABLE])
 def test_every_algorithm_gets_its_footing(tmp_path: Path, name: str) -> None:
     key = "scheduler" if name in SCHEDULERS else "congestion"
-    mode = "stream" if any(row.name == name and "stream" in row.needs for row in TABLE) else "lanes"
+    needs = next(row.needs for row in TABLE if row.name == name)
+    mode = next((mode for mode in ("stream", "coded") if mode in needs), "lanes")
     lanes_too = ["transport.lanes_per_link=1"] if mode == "stream" else []
     (one,) = footing(tmp_path, f"transport.{key}={name}", f"transport.mode={mode}", *lanes_too).values()
     row = next(row for row in TABLE if row.name == name)
@@ -118,8 +119,10 @@ def test_each_has_its_own_scale_and_what_that_makes_of_its_constants(tmp_path: P
     assert "CUBIC's C" not in "".join(by_name["newreno+minrtt"].distorts)
     assert "timeout" in "".join(by_name["newreno+minrtt"].distorts)
     assert by_name["ltp+none"].distorts == ()
-    # 120 s at S = 1, and nothing else, as constants are Linux's there
-    (said,) = by_name["unscaled"].distorts
+    # what Linux's numbers hold at S = 1, of each link and of all, and nothing else, as constants are Linux's there
+    said, *links = by_name["unscaled"].distorts
+    for name, link in zip("ab", links, strict=True):
+        assert link.startswith(f"link {name}: a round trip of up to 800 s")
     assert said.startswith("longest retransmission timeout 120 s, below the round trip of 400 s")
     assert "below the round trip" not in "".join(by_name["newreno+minrtt"].distorts)
 
