@@ -139,10 +139,12 @@ def without_rates(comparison: Comparison) -> str:
 
 def _ranked(comparison: Comparison, names: list[str]) -> str:
     """Some of the algorithms with their values, in the order of the ranking."""
-    ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in names]
-    return _joined(
-        ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others no more"]
-    )
+    values = [comparison.values[name].value for name in names]
+    ranked = [f"{name} {UNIT.text(value)}" for name, value in zip(names, values, strict=True)]
+    if len(ranked) <= NAMED + 1:
+        return _joined(ranked)
+    rest = "less" if values[NAMED] < values[NAMED - 1] else "with no more"
+    return _joined([*ranked[:NAMED], f"{len(ranked) - NAMED} others {rest}"])
 
 
 def _missing(comparison: Comparison) -> str:

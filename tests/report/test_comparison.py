@@ -593,7 +593,11 @@ def test_every_word_of_a_table_is_explained() -> None:
 def test_equals_of_those_that_are_named_are_not_less() -> None:
     equal = {f"r{n}": [0.4] * 10 for n in range(7)}
     made = compare({"a": HIGH, **equal})
-    assert _ranked(made, list(equal)).endswith("r3 40.0\u202f% and 3 others no more")
+    assert _ranked(made, list(equal)).endswith("r3 40.0\u202f% and 3 others with no more")
+    unequal = {f"r{n}": [0.4 - n / 100] * 10 for n in range(7)}
+    assert _ranked(compare({"a": HIGH, **unequal}), list(unequal)).endswith(
+        "r3 37.0\u202f% and 3 others less"
+    )
 
 
 def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:
