@@ -204,12 +204,13 @@ class Run:
 
     def trial(self, name: str) -> dict[str, Any]:
         """The row of the trial of that id; :class:`RunError` when there is none."""
-        ids = [row["id"] for row in self.trials]
-        if name not in ids:
+        row = self._by_id.get(name)
+        if row is None:
+            ids = list(self._by_id)
             near = get_close_matches(name, ids, 1) or ids[:1]
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RunError(f"{self.path}: no trial {name!r}{hint}")
-        return self.trials[ids.index(name)]
+        return row
 
     def best(self) -> dict[str, Any]:
         """The row of the trial with the most weighted layers, the first of a tie; :class:`RunError` without any."""
@@ -243,7 +244,7 @@ class Run:
         if not rows.num_rows:
             raise RunError(f"{path}: has no rows of trial {trial!r}")
         if name == "chunks":
-            check_chunks(path, trial, rows, next((row for row in self.trials if row["id"] == trial), None))
+            check_chunks(path, trial, rows, self._by_id.get(trial))
         else:
             check_links(path, rows, self.meta)
             check_samples(path, trial, rows)
@@ -264,6 +265,10 @@ class Run:
         table = self.rows("chunks", trial, CHUNK_KEYS)
         rows = zip(*(table[name].to_pylist() for name in CHUNK_KEYS), strict=True)
         return [level for _, level in sorted((chunk, level) for chunk, layer, level in rows if layer == 0)]
+
+    @cached_property
+    def _by_id(self) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in self.trials}
 
     @cached_property
     def _groups(self) -> dict[str, Places]:

@@ -213,9 +213,8 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
             raise RunError(f"{place.trials / GLOB}: column {axis.column} is {whole.column(axis.column).type}")
     if pc.count_distinct(whole["key"]).as_py() == whole.num_rows:
         return whole.drop_columns(["key"])
-    first = pa.TableGroupBy(
-        whole, "key", use_threads=False
-    ).aggregate(  # a trial may be in two parts
+    # a trial may be in two parts
+    first = pa.TableGroupBy(whole, "key", use_threads=False).aggregate(
         [(name, "first") for name in names[1:]]
     )
     return first.drop_columns(["key"]).rename_columns(names[1:])

@@ -235,8 +235,9 @@ void Flight::control_window(Time now, const Latest& latest, std::int64_t deliver
     if (takes_acks_) {
         RateSample sample;
         sample.acked_sacked = delivered;
-        for (const Fate& fate : fates_)
-            if (!fate.lost) sample.acked_bytes += fate.packet.bytes + tcp_.wire_bytes - tcp_.mss_bytes;
+        if (wants_queue_)
+            for (const Fate& fate : fates_)
+                if (!fate.lost) sample.acked_bytes += fate.packet.bytes + tcp_.wire_bytes - tcp_.mss_bytes;
         sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
         sample.prior_in_flight = in_flight;
         sample.rtt_ns = rtt_ns;

@@ -69,7 +69,7 @@ struct RateSample {
     Time interval_ns = -1;              // -1: no valid sample
     std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
     Time rtt_ns = -1;
-    std::int64_t acked_bytes = 0;  // `coded`: on the wire
+    std::int64_t acked_bytes = 0;  // `coded`, for laws that look at their queue: on the wire
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;
     bool is_ack_delayed = false;  // of a lone short segment: its receiver may have waited for another
