@@ -16,7 +16,8 @@ void CodedSendingEnd::look() {
     for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
-        arrival_ns_[s] = now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.light_ns;
+        const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
+        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.light_ns;
         if (!subflow.flight.stale()) insert(open_, s);
     }
     if (open_ == 0) open_ = established_;
@@ -72,7 +73,7 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
-        const Time gap = static_cast<Time>(l) * gap_ns_;
+        const Time gap = turn_after(l);
         Level& level = levels_[l];
         Choice choice;
         if (!level.blocks.empty()) choice = choose_repair_of(level, ready);

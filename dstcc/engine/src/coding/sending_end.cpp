@@ -15,7 +15,8 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),
       repaired_(blocks.layers(), 0),
-      levels_(layer_first_ ? blocks.layers() : 1),
+      levels_(layer_first_ ? 2 * blocks.layers() : 1),
+      deferred_(objects_.size(), 0),
       layers_(objects_.size()),
       acked_bytes_(objects_.size(), 0),
       hit_(objects_.size(), 0),
@@ -166,7 +167,7 @@ void CodedSendingEnd::refresh_paths() {
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;
     const Time spare = objects_.deadline_ns[newest] - objects_.release_ns[newest] - least_light_ns_;
-    gap_ns_ = std::min(coding_.block_ns, std::max<Time>(spare, 0) / static_cast<Time>(levels_.size()));
+    gap_ns_ = std::min(coding_.block_ns, std::max<Time>(spare, 0) / static_cast<Time>(map_.layers()));
 }
 
 // Without a handshake the sender has the plan, and sends nothing while a link is away.
@@ -175,7 +176,10 @@ bool CodedSendingEnd::resting(std::size_t s) {
     Subflow& subflow = subflows_[s];
     if (now_ >= subflow.change_ns) {
         const ContactPlan::Contact contact = subflow.plan->contact(now_);
-        if (contact.up && !subflow.up) subflow.flight.resume(now_);
+        if (contact.up && !subflow.up) {
+            subflow.flight.resume(now_);
+            next_plan_ns_ = now_;
+        }
         subflow.up = contact.up;
         subflow.change_ns = contact.change_ns < kNever - now_ ? now_ + contact.change_ns : kNever;
     }
@@ -205,6 +209,7 @@ void CodedSendingEnd::pump(std::size_t s) {
 }
 
 void CodedSendingEnd::offer() {
+    if (now_ >= next_plan_ns_) plan_ahead();
     if (!transport_.handshake)
         for (SubflowSet set = ready_; set != 0; set &= set - 1) refresh(static_cast<std::size_t>(lowest(set)));
     while (ready_ != 0) {
@@ -274,7 +279,7 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
     block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
     transmit(s, order, object, bytes);
-    Level& level = levels_[level_of(objects_.layer[object])];
+    Level& level = level_with(object);
     level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
     auto& waiting = level.objects;

@@ -5,6 +5,8 @@
 //             (deadline - release - light) divided by the layers if that is less. So where not all can be sent a layer is ahead of the
 //             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
 //             layer is not waited for by all below it
+//   admitted  where not all that waits can be sent in time, what fits into the contacts of the plan, lower layers first (coding/admission.hpp).
+//             The rest goes when nothing admitted waits
 //   closed    a block whose members were all released and sent or given up: its k is known, and its r repair packets wait
 //             (a share of k, rounded up, or `auto`)
 //   repair    goes before the source packets of its layer; over the link of most of its block (`same`), another (`other`), or
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "coding/action.hpp"
+#include "coding/admission.hpp"
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
@@ -143,6 +146,13 @@ private:
     void send_probe(std::size_t s);
     void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
+    // coding/admitting.cpp
+    void plan_ahead();
+    std::vector<double> released_rates() const;
+    double wire_bytes(std::uint32_t object) const;
+    void admit_layer(std::size_t layer);
+    void close_in_time(std::size_t layer, Time notice);
+
     // coding/choosing.cpp
     void look();
     Choice choose();
@@ -170,6 +180,14 @@ private:
     void drop_expired(Level& level);
     void drop_expired();
     std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
+    Level& level_with(std::uint32_t object) {
+        return levels_[level_of(objects_.layer[object]) + (deferred_[object] != 0 ? map_.layers() : 0)];
+    }
+    // Added to a release: a level's turn.
+    Time turn_after(std::size_t level) const {
+        if (level < map_.layers()) return static_cast<Time>(level) * gap_ns_;
+        return kNever / 4 + static_cast<Time>(level - map_.layers()) * (kNever / 4 / static_cast<Time>(map_.layers()));
+    }
 
     // coding/repairing.cpp
     void take_fates(std::size_t s);
@@ -226,7 +244,11 @@ private:
     CodedAction action_;
     std::size_t turn_ = 0;  // `spread`: whose repair packet is next
     std::size_t released_ = 0;
-    std::vector<Level> levels_;
+    std::vector<Level> levels_;           // of the layers what is admitted, then of each what is not
+    std::vector<std::uint8_t> deferred_;  // by object: not admitted
+    Admission admission_;
+    Time next_plan_ns_ = 0;
+    bool steered_ = false;
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost

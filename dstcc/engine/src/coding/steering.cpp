@@ -6,6 +6,7 @@ namespace dstcc {
 void CodedSendingEnd::steer(Time now, const CodedAction& action) {
     now_ = now;
     action_ = action;
+    steered_ = true;  // who steers chooses layers
     // Whoever decides on repair may do so for the next block: what waits leaves time for it, whatever the share is now.
     for (std::size_t layer = 0; layer < repaired_.size(); ++layer) {
         const bool steered = layer < action_.repair.size() && action_.repair[layer] >= 0;

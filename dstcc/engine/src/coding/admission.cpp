@@ -1,0 +1,95 @@
+#include "coding/admission.hpp"
+
+#include <algorithm>
+
+namespace dstcc {
+
+bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
+    double known = 0, sum = 0;
+    for (const Path& path : paths) {
+        known += path.rate > 0;
+        sum += path.rate;
+    }
+    if (known == 0) return false;
+    now_ = now;
+    longest_ = longest;
+    const Time end = now + kHorizon * longest, step = std::max<Time>(longest / kSteps, 1);
+    at_.clear();
+    for (Time at = now; at <= end; at += step) at_.push_back(at);
+    for (const Path& path : paths) {
+        const auto& outages = path.plan->down().outages();
+        for (auto next = path.plan->down().outage_after(now); next != outages.end() && next->first < end; ++next)
+            for (const Time change : {next->first, next->second})
+                if (change > now && change < end) at_.push_back(change + path.light_ns);
+    }
+    std::sort(at_.begin(), at_.end());
+    at_.erase(std::unique(at_.begin(), at_.end()), at_.end());
+    spare_.assign(at_.size(), 0);
+    for (const Path& path : paths) add_path(path, path.rate > 0 ? path.rate : sum / known);
+    admitted_.assign(at_.size(), 0);
+    total_ = 0;
+    return true;
+}
+
+// What the path brings by each step.
+void Admission::add_path(const Path& path, double rate) {
+    const PlannedWay& way = path.plan->down();
+    const double share = way.rate().share_at(now_), full = share > 0 ? rate / share : rate;
+    auto next = way.outage_after(now_);
+    double brought = 0;
+    Time from = now_ + path.wait_ns;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+        const Time until = at_[i] - path.light_ns;
+        while (from < until) {
+            if (next != way.outages().end() && next->first <= from) {
+                from = std::max(from, next->second);
+                ++next;
+                continue;
+            }
+            const Time stop = next == way.outages().end() ? until : std::min(until, next->first);
+            brought += full * way.rate().work(from, stop);
+            from = stop;
+        }
+        spare_[i] += brought;
+    }
+}
+
+double Admission::carried(Time by) const { return by < now_ ? 0 : spare_[step_before(by)]; }
+
+std::size_t Admission::step_before(Time at) const {
+    return static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end(), at) - at_.begin()) - 1;
+}
+
+void Admission::begin_layer() {
+    double before = 0;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+        before += admitted_[i];
+        spare_[i] -= before;
+    }
+    admitted_.assign(at_.size(), 0);
+    total_ = 0;
+    least_ = spare_;
+    for (std::size_t i = at_.size() - 1; i-- > 0;) least_[i] = std::min(least_[i], least_[i + 1]);
+}
+
+bool Admission::admit(Time deadline, double bytes) {
+    if (deadline < now_ || least_[step_before(deadline)] - total_ < bytes) return false;
+    take(deadline, bytes);
+    return true;
+}
+
+void Admission::take(Time deadline, double bytes) {
+    admitted_[step_before(std::max(deadline, now_))] += bytes;
+    total_ += bytes;
+}
+
+void Admission::expect(double bytes_per_ns) {
+    for (std::size_t i = step_before(now_ + longest_); i + 1 < at_.size(); ++i) {
+        const double comes = bytes_per_ns * static_cast<double>(at_[i + 1] - at_[i]);
+        const double fits = std::clamp(least_[i + 1] - total_, 0.0, comes);
+        admitted_[i + 1] += fits;
+        total_ += fits;
+    }
+}
+
+}  // namespace dstcc

@@ -1,0 +1,89 @@
+// Which layers are sent where not all that wait can be: coding/admission.hpp's plan, made every now and then.
+#include "coding/sending_end.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr Time kPlans = 256;    // in the longest wait from a release to its deadline
+constexpr Time kLooksBack = 4;  // what the source releases is measured over so much less than that wait
+constexpr Time kNoticed = 2;    // plans before its repair must leave a block gets no more members
+
+}  // namespace
+
+void CodedSendingEnd::plan_ahead() {
+    if (!layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 || longest_wait_ns_ >= kNever / 4 ||
+        released_ == 0)
+        return;
+    const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);
+    next_plan_ns_ = now_ + interval;
+    std::vector<Admission::Path> paths;
+    for (const Subflow& subflow : subflows_)
+        paths.push_back(
+            {subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0, subflow.light_ns});
+    if (!admission_.begin(now_, longest_wait_ns_, paths)) return;
+    const std::vector<double> comes = released_rates();
+    for (std::size_t layer = 0; layer < map_.layers(); ++layer) {
+        admission_.begin_layer();
+        admit_layer(layer);
+        admission_.expect(comes[layer]);
+    }
+    for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
+}
+
+// Of each layer, bytes on the wire in a nanosecond; repair is counted in.
+std::vector<double> CodedSendingEnd::released_rates() const {
+    const Time window = std::max<Time>(std::min(longest_wait_ns_ / kLooksBack, now_), 1);
+    std::vector<double> rates(map_.layers(), 0);
+    for (std::size_t object = released_; object-- > 0 && objects_.release_ns[object] > now_ - window;)
+        rates[objects_.layer[object]] += wire_bytes(static_cast<std::uint32_t>(object)) / static_cast<double>(window);
+    return rates;
+}
+
+// What is left of it, with headers and its part of the repair.
+double CodedSendingEnd::wire_bytes(std::uint32_t object) const {
+    const std::int64_t left = objects_.payload_bytes[object] - layers_[object].offset;
+    const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
+    const double repair =
+        source_payload_ > 0 ? static_cast<double>(repair_payload_) / static_cast<double>(source_payload_) : 0;
+    return static_cast<double>(left + packets * header_bytes_) * (1 + repair);
+}
+
+// Part what waits of a layer into what is admitted and what is not, each in its order.
+void CodedSendingEnd::admit_layer(std::size_t layer) {
+    Level &first = levels_[layer], &last = levels_[map_.layers() + layer];
+    if (first.objects.empty() && last.objects.empty()) return;
+    std::deque<std::uint32_t> waiting;
+    std::merge(first.objects.begin(), first.objects.end(), last.objects.begin(), last.objects.end(),
+               std::back_inserter(waiting));
+    first.objects.clear();
+    last.objects.clear();
+    if (first.begun == kNoObject) first.begun = last.begun;
+    last.begun = kNoObject;
+    for (const std::uint32_t object : waiting) {
+        const Time deadline = objects_.deadline_ns[object] - behind(object, least_light_ns_);
+        const bool begun = layers_[object].offset > 0;
+        if (begun) admission_.take(deadline, wire_bytes(object));
+        const bool builds_on_deferred = builds_on_another(objects_, object) && deferred_[object - 1] != 0;
+        deferred_[object] = !begun && (builds_on_deferred || !admission_.admit(deadline, wire_bytes(object)));
+        (deferred_[object] != 0 ? last : first).objects.push_back(object);
+    }
+}
+
+// A block of which some was sent and the rest is not admitted: where its repair must leave soon, the rest is given up, so that it closes.
+void CodedSendingEnd::close_in_time(std::size_t layer, Time notice) {
+    auto& waiting = levels_[map_.layers() + layer].objects;
+    std::deque<std::uint32_t> kept;
+    const Time arrives = now_ + least_light_ns_;
+    for (const std::uint32_t object : waiting) {
+        const std::uint32_t block = map_.block_of(object);
+        const Time due = sent_[block].source > 0 && length_of(block) > 0 ? next_deadline(block, false, arrives) : -1;
+        if (due >= 0 && due <= arrives + notice)
+            give_up(object);
+        else
+            kept.push_back(object);
+    }
+    waiting.swap(kept);
+}
+
+}  // namespace dstcc
