@@ -20,16 +20,19 @@ Craft::Craft(const Plan& plan, const dstcc::BlockMap& map, const dstcc::BlockHea
       headers_(headers),
       payloads_(payloads),
       mss_(static_cast<std::size_t>(plan.engine.transport.mss_bytes)),
-      queues_(plan.lines.size()),
       packets_(plan.engine.objects.size(), 0),
       block_packets_(map.blocks(), 0),
       words_(map.blocks()),
       sent_(plan.paths.size(), 0) {
+    const dstcc::TransportConfig& transport = plan.engine.transport;
+    const auto full = static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
+    for (const dstcc::LinkConfig& link : plan.engine.links)
+        lines_.push_back(links::Direction::seen(link, false, plan.engine.seed, lines_.size(), full));
     enter(plan.craft_ns);
     for (std::size_t s = 0; s < plan.paths.size(); ++s) {
         const Path& path = plan.paths[s];
         const sockaddr_in own = address(path.craft, static_cast<std::uint16_t>(kCraftPort + s));
-        const sockaddr_in peer = address(plan.lines[path.link].earth, kEarthPort);
+        const sockaddr_in peer = address(plan.earths[path.link], kEarthPort);
         sockets_.emplace_back(own, &peer);
     }
 }
@@ -63,18 +66,7 @@ Time Craft::send(Time now, std::size_t subflow, std::int64_t number, std::uint32
     seal(datagram_);
     sockets_[subflow].send(datagram_, nullptr);
 
-    const std::size_t link = plan_.paths[subflow].link;
-    Queue& queue = queues_[link];
-    while (!queue.leaves.empty() && queue.leaves.front() <= now) queue.leaves.pop_front();
-    if (static_cast<int>(queue.leaves.size()) >= plan_.lines[link].queue_packets) {
-        ++dropped_;
-        return -1;
-    }
-    const Time begins = std::max(queue.busy, now);
-    const double bits = 8.0 * (bytes + header_bytes);
-    queue.busy = begins + static_cast<Time>(bits / plan_.engine.links[link].rate_bps * dstcc::kNsPerS);
-    queue.leaves.push_back(queue.busy);
-    return begins - now;
+    return lines_[plan_.paths[subflow].link].transmit(now, bytes + header_bytes).wait_ns;
 }
 
 Piece Craft::piece(const Source& source) const {
@@ -147,23 +139,24 @@ void Craft::forget(std::uint32_t block) {
     words_[block].swap(none);
 }
 
-Time Craft::queue_ns(std::size_t link, Time now) const { return std::max<Time>(queues_[link].busy - now, 0); }
+Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[link].at(now).queue_ns(now); }
 
-std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
-    return static_cast<std::int64_t>(static_cast<double>(queue_ns(link, now)) / dstcc::kNsPerS *
-                                     plan_.engine.links[link].rate_bps / 8);
-}
+std::int64_t Craft::queue_bytes(std::size_t link, Time now) const { return lines_[link].at(now).queue_bytes(now); }
 
-Time Craft::slot_ns(std::size_t link) const {
-    const dstcc::TransportConfig& transport = plan_.engine.transport;
-    const double bits = 8.0 * (transport.mss_bytes + transport.header_bytes);
-    return static_cast<Time>(bits / plan_.engine.links[link].rate_bps * dstcc::kNsPerS + 0.5);
+Time Craft::slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
+
+std::int64_t Craft::dropped() const {
+    std::int64_t dropped = 0;
+    for (const links::Direction& each : lines_) dropped += each.line().dropped();
+    return dropped;
 }
 
 Time Craft::last_arrival(const std::vector<dstcc::ContactPlan>& plans) const {
     Time last = 0;
-    for (std::size_t link = 0; link < queues_.size(); ++link)
-        last = std::max(last, queues_[link].busy + plans[link].light_ns(queues_[link].busy));
+    for (std::size_t link = 0; link < lines_.size(); ++link) {
+        const Time busy = lines_[link].line().busy_ns();
+        last = std::max(last, busy + plans[link].light_ns(busy));
+    }
     return last;
 }
 

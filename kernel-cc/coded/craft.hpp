@@ -2,13 +2,14 @@
 // comes back. Source packets are cut from the layers' parts as they are; repair packets are made when their turn comes, some rows
 // of a word at a time.
 //
-// What the sending end knows of a link is its own queue, drop-tail, of packets that take their time on the line; that is netem's
-// arithmetic done again. What is lost on the way is not known here.
+// What the sending end knows of a link is its own queue in front of the line, with the arithmetic of netem or of the program that
+// plays the link done again. What is lost on the way is not known here.
 #pragma once
 
 #include <deque>
 #include <memory>
 
+#include "../links/direction.hpp"
 #include "../transfer/payloads.hpp"
 #include "coding/sending_end.hpp"
 #include "datagrams.hpp"
@@ -35,7 +36,7 @@ public:
     Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const;
     // Numbers used, by subflow.
     const std::vector<std::int64_t>& sent() const { return sent_; }
-    std::int64_t dropped() const { return dropped_; }
+    std::int64_t dropped() const;
     std::int64_t peak_bytes() const { return peak_; }
     unsigned lost() const;
 
@@ -47,10 +48,6 @@ private:
         std::vector<Source> source;
         int next = 0;                                // row
         std::deque<std::vector<std::uint8_t>> made;  // symbols of the rows from `next` on
-    };
-    struct Queue {
-        Time busy = 0;
-        std::deque<Time> leaves;
     };
     void put_source(DataHeader& header, std::uint32_t object, std::uint16_t bytes);
     void put_repair(DataHeader& header, std::uint16_t bytes);
@@ -64,13 +61,13 @@ private:
     transfer::Payloads& payloads_;
     std::size_t mss_;
     std::vector<Socket> sockets_;
-    std::vector<Queue> queues_;                 // by link
-    std::vector<std::uint32_t> packets_;        // by object: source packets sent
-    std::vector<std::uint32_t> block_packets_;  // by block: likewise
-    std::vector<std::vector<Word>> words_;      // by block
+    mutable std::vector<links::Direction> lines_;  // by link; each moves on when it is looked at
+    std::vector<std::uint32_t> packets_;           // by object: source packets sent
+    std::vector<std::uint32_t> block_packets_;     // by block: likewise
+    std::vector<std::vector<Word>> words_;         // by block
     std::vector<std::int64_t> sent_;
     std::vector<std::uint8_t> datagram_;
-    std::int64_t dropped_ = 0, held_ = 0, peak_ = 0;
+    std::int64_t held_ = 0, peak_ = 0;
 };
 
 }  // namespace coded

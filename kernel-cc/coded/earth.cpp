@@ -14,11 +14,18 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
                  plan.engine.transport.constants.delayed_ack, delayed_acks),
       next_(plan.paths.size(), 0) {
     enter(plan.earth_ns);
-    for (const Line& line : plan.lines) sockets_.emplace_back(address(line.earth, kEarthPort), nullptr);
-    for (std::size_t s = 0; s < plan.paths.size(); ++s) {
+    const dstcc::TransportConfig& transport = plan.engine.transport;
+    const auto full = static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
+    for (const dstcc::LinkConfig& link : plan.engine.links)
+        uplinks_.push_back(links::Direction::seen(link, true, plan.engine.seed, uplinks_.size(), full));
+    for (const std::string& earth : plan.earths) sockets_.emplace_back(address(earth, kEarthPort), nullptr);
+    for (std::size_t s = 0; s < plan.paths.size(); ++s)
         peers_.push_back(address(plan.paths[s].craft, static_cast<std::uint16_t>(kCraftPort + s)));
-        receiving_.add(dstcc::AckTransmitter(*this), ranges_[s]);
-    }
+}
+
+void Earth::add(bool reports) {
+    const std::size_t s = added_++;
+    receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], reports);
 }
 
 void Earth::handle(Time now, std::size_t link, const Datagram& datagram) {
@@ -63,7 +70,7 @@ void Earth::handle(Time now, std::size_t link, const Datagram& datagram) {
                       ": the bytes and the counts say different things of it");
 }
 
-void Earth::send(Time, std::size_t subflow, const dstcc::Ack& ack) {
+void Earth::send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) {
     if (ack.kind == dstcc::kSyn)
         put_answer(static_cast<std::uint8_t>(subflow), ack.echo_ns, ack.one_way_ns, answer_);
     else {
@@ -72,7 +79,9 @@ void Earth::send(Time, std::size_t subflow, const dstcc::Ack& ack) {
         said.one_way_ns = ack.one_way_ns;
         put_ack(static_cast<std::uint8_t>(subflow), said, answer_);
     }
-    sockets_[plan_.paths[subflow].link].send(answer_, &peers_[subflow]);
+    const std::size_t link = plan_.paths[subflow].link;
+    uplinks_[link].transmit(now, bytes);
+    sockets_[link].send(answer_, &peers_[subflow]);
 }
 
 unsigned Earth::lost() const {

@@ -2,6 +2,7 @@
 // answers with ACKs. Nothing is used that the reader refuses.
 #pragma once
 
+#include "../links/direction.hpp"
 #include "coding/receiving_end.hpp"
 #include "datagrams.hpp"
 #include "packet.hpp"
@@ -12,8 +13,11 @@ namespace coded {
 class Earth : public dstcc::AckPort {
 public:
     Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, dstcc::Timers delayed_acks);
+    // A subflow's packets come from now on; `reports`: its sender's law lives by reports.
+    void add(bool reports);
 
-    void send(Time now, std::size_t subflow, const dstcc::Ack& ack) override;
+    void send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) override;
+    Time busy_ns(std::size_t subflow) const override { return uplinks_[plan_.paths[subflow].link].line().busy_ns(); }
     const std::vector<Datagram>& receive(std::size_t link) { return sockets_[link].receive(); }
     void handle(Time now, std::size_t link, const Datagram& datagram);
     void handle_timer(Time now, std::size_t subflow) { receiving_.handle_timer(now, subflow); }
@@ -33,11 +37,13 @@ private:
     dstcc::BlockHeaders headers_;
     std::vector<dstcc::AckRanges> ranges_;
     dstcc::CodedReceivingEnd receiving_;
-    std::vector<Socket> sockets_;     // by link
-    std::vector<sockaddr_in> peers_;  // by subflow
-    std::vector<std::int64_t> next_;  // by subflow: the number that is due
+    std::vector<links::Direction> uplinks_;  // by link
+    std::vector<Socket> sockets_;            // by link
+    std::vector<sockaddr_in> peers_;         // by subflow
+    std::vector<std::int64_t> next_;         // by subflow: the number that is due
     std::vector<std::pair<std::int64_t, std::int64_t>> missing_;
     std::vector<std::uint8_t> answer_;
+    std::size_t added_ = 0;  // subflows
     Refused refused_;
 };
 

@@ -125,6 +125,7 @@ private:
         sending_.add(
             {dstcc::make_flight(config_, link, sending_.subflows(), sending_.siblings(), craft_.slot_ns(link), answer),
              dstcc::Transmitter(craft_, link), &plans_[link], link});
+        earth_.add(sending_.subflow(sending_.subflows() - 1).flight.wants_reports());
     }
 
     // Datagrams in the order of their times, of the same time in that of their sockets.

@@ -1,7 +1,10 @@
 #include "plan.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+
+#include "../links/config.hpp"
 
 namespace coded {
 
@@ -44,46 +47,16 @@ void read_constants(Words& in, dstcc::ConstantsNs& to) {
         to.ledbat_minute >> to.quick_acks;
 }
 
-std::pair<Time, Time> pair_of(Words& in) {
-    std::pair<Time, Time> read;
-    in >> read.first >> read.second;
-    return read;
-}
-
-void read_link(const std::string& key, Words& in, Plan& plan) {
-    std::vector<dstcc::LinkConfig>& links = plan.engine.links;
-    if (key == "link") {
-        dstcc::LinkConfig link;
-        Line line;
-        in >> link.rate_bps >> link.up_rate_bps >> link.queue_bytes >> line.queue_packets >> link.subflows;
-        links.push_back(link);
-        plan.lines.push_back(line);
-        return;
-    }
+void read_place(const std::string& key, Words& in, Plan& plan) {
     std::size_t index;
-    in >> index;
-    dstcc::LinkConfig& link = links.at(index);
-    if (key == "earth") {
-        in >> plan.lines.at(index).earth;
-    } else if (key == "craft") {
-        Path path{index, {}};
-        in >> path.craft;
-        plan.paths.push_back(path);
-    } else if (key == "delay") {
-        const auto [t, delay] = pair_of(in);
-        link.delay_t_ns.push_back(t);
-        link.delay_ns.push_back(delay);
-        if (double slope; in >> slope)
-            link.delay_slope.push_back(slope);
-        else
-            in.clear();
-    } else if (key == "outage") {
-        link.outages_ns.push_back(pair_of(in));
-    } else if (key == "up-outage") {
-        link.up_outages_ns.push_back(pair_of(in));
-    } else {
+    std::string address;
+    in >> index >> address;
+    if (key == "earth")
+        plan.earths.push_back(address);
+    else if (key == "craft")
+        plan.paths.push_back({index, address});
+    else
         throw Failure("plan: unknown key " + key);
-    }
 }
 
 void read_line(const std::string& key, Words& in, Plan& plan) {
@@ -134,8 +107,8 @@ void read_line(const std::string& key, Words& in, Plan& plan) {
         std::getline(in >> std::ws, plan.result);
     else if (key == "received")
         std::getline(in >> std::ws, plan.received);
-    else
-        read_link(key, in, plan);
+    else if (!links::read_line(key, in, engine.links))
+        read_place(key, in, plan);
     if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
 }
 
@@ -150,7 +123,15 @@ Plan read_plan(const std::string& path) {
         Words in(line);
         if (std::string key; in >> key) read_line(key, in, plan);
     }
-    if (plan.engine.objects.size() == 0 || plan.paths.empty()) throw Failure(path + ": not whole");
+    const std::size_t links = plan.engine.links.size();
+    bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links;
+    for (const Path& each : plan.paths) whole = whole && each.link < links;
+    if (!whole) throw Failure(path + ": not whole");
+    // netem needs a moment to let the first packet through after an outage: it is over a look later than it is for the plan.
+    for (dstcc::LinkConfig& link : plan.engine.links)
+        for (auto* outages : {&link.outages_ns, &link.up_outages_ns})
+            for (auto& outage : *outages)
+                outage.second = std::min(outage.second, dstcc::kNever - plan.tick) + plan.tick;
     return plan;
 }
 

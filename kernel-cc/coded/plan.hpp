@@ -13,10 +13,6 @@ namespace coded {
 using dstcc::Time;
 using transfer::Failure;
 
-struct Line {
-    std::string earth;
-    int queue_packets = 0;
-};
 struct Path {
     std::size_t link;
     std::string craft;
@@ -28,9 +24,9 @@ struct Plan {
     std::string result, received;       // `received`: a folder for the first layers' parts as they came; empty: none
     Time tick = 0, stall = dstcc::kNever;
     dstcc::EngineConfig engine;
-    std::vector<Line> lines;  // by link
-    std::vector<Path> paths;  // by subflow
-    transfer::Plan payloads;  // objects and their files
+    std::vector<std::string> earths;  // addresses, by link
+    std::vector<Path> paths;          // by subflow
+    transfer::Plan payloads;          // objects and their files
 };
 
 Plan read_plan(const std::string& path);

@@ -24,7 +24,7 @@ from .names import WORD_PACKETS
 from .topology import craft_address, earth_address
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import EngineConfig, Link
+    from dstcc.engine.config import EngineConfig
     from dstcc.scenario import Scenario
 
 CODED = "coded"
@@ -133,31 +133,13 @@ def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
         yield f"words {words}"
     for share in coding.repair or ():
         yield f"share {share!r}"
-    for index, (link, own) in enumerate(zip(job.links, config.links, strict=True)):
-        yield (
-            f"link {link.down.rate_bps!r} {link.up.rate_bps!r} {own.queue_bytes} {link.down.queue_packets} "
-            f"{link.subflows}"
-        )
+    for index, link in enumerate(job.links):
+        yield from link.config
         yield f"earth {index} {earth_address(index)}"
         yield from (f"craft {index} {craft_address(index, k)}" for k in range(link.subflows))
-        yield from _link_lines(index, own, scale, job.tick_ns)
     for payload in job.payloads:
         yield f"payload {payload}"
     yield f"objects {folder / OBJECTS}"
-
-
-def _link_lines(index: int, link: Link, scale: float, tick_ns: int) -> Iterator[str]:
-    """Light times and outages of a link in emulated time.
-
-    An outage is over a look later than it is for the plan: netem needs a moment to let the first packet through.
-    """
-    slopes = link.delay_slope or [None] * len(link.delay_ns)
-    for t, delay, slope in zip(link.delay_t_ns, link.delay_ns, slopes, strict=True):
-        yield f"delay {index} {round(t / scale)} {round(delay / scale)}{'' if slope is None else f' {slope!r}'}"
-    up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    for key, outages in (("outage", link.outages_ns), ("up-outage", up)):
-        for start, end in outages:
-            yield f"{key} {index} {round(start / scale)} {min(round(end / scale) + tick_ns, NEVER_NS)}"
 
 
 def _constants(config: EngineConfig) -> Iterator[str]:

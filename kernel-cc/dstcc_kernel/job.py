@@ -49,6 +49,10 @@ class LinkJob:
     """When a handshake over it begins."""
     joins_ns: int = 0
     """Stream: from when on the connection's later subflows may join over it."""
+    config: tuple[str, ...] = ()
+    """In the simulator's own terms, for the programs (:mod:`dstcc_kernel.link_plan`)."""
+    played: bool = False
+    """A program of ours is the link, and not netem; ``down`` and ``up`` have no steps then."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,8 @@ def read_job(path: Path) -> Job:
 
 def link_of(document: dict[str, Any]) -> LinkJob:
     """A link as :func:`dataclasses.asdict` and JSON left it."""
-    return LinkJob(**{**document, "down": _way(document["down"]), "up": _way(document["up"])})
+    ways = {"down": _way(document["down"]), "up": _way(document["up"])}
+    return LinkJob(**{**document, **ways, "config": tuple(document["config"])})
 
 
 def _way(document: dict[str, Any]) -> Way:

@@ -25,8 +25,13 @@ CONGESTION = {
 """``fixed`` is a window that our module holds. Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
 LANE_SCHEDULERS = ("minrtt", "round-robin", "layer-pinned")
 """Lanes are given their layers by our sender; a stream over several subflows has the kernel's own scheduler."""
-CODED_CONGESTION = ("open-loop", "fixed", "newreno", "cubic", "bic", "westwood", "vegas", "bbr")
-"""The simulator's own laws, which run in the program for coded packets."""
+CODED_CONGESTION = {
+    "open-loop": "open_loop",
+    **{law: law for law in ("fixed", "newreno", "cubic", "bic", "westwood", "vegas", "bbr")},
+    "bbr-scaled": "bbr",
+    "paced": "paced",
+}
+"""The simulator's own laws, which run in the program for coded packets: each one's file in ``engine/src/congestion``."""
 MAX_CODED_SUBFLOWS = 64
 WORD_PACKETS = 255
 """Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
@@ -102,7 +107,7 @@ def _coded(scenario: Scenario) -> str | None:
     transport, coding = scenario.transport, scenario.coding
     unknown = next((name for name in transport.congestion if name not in CODED_CONGESTION), None)
     if unknown is not None:
-        return _refused("transport.congestion", unknown, CODED_CONGESTION)
+        return _refused("transport.congestion", unknown, tuple(CODED_CONGESTION))
     if coding is not None and coding.code != "mds":
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
     if coding is not None and (coding.code_word or 0) > WORD_PACKETS:

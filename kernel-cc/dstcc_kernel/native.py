@@ -39,7 +39,7 @@ class Parts:
     """With its Debian package in :data:`LIBRARIES`; the program is then linked to what is shared."""
 
 
-ENGINE_ROOMS = ("coding", "congestion", "core", "dispatch", "link", "tcp")
+ENGINE_ROOMS = ("coding", "congestion", "core", "dispatch", "link", "paths", "tcp")
 """Of the simulator's sources, those with what coded packets need; an installed dstcc has these."""
 LIBRARIES = {"isal": ("isa-l.h", "libisal-dev")}
 """A library's header, by which it is looked for, and its package."""
@@ -109,16 +109,17 @@ def _parts(name: str) -> Parts:
         return Parts()
     home, engine = folder("coded"), folder("engine")
     includes = (home / "seam", home, engine)
-    read = (home, folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
-    payloads, blocks = folder("transfer") / "payloads.cpp", engine / "coding/blocks.cpp"
+    read = (home, folder("links"), folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
+    common = (folder("transfer") / "payloads.cpp", folder("links") / "config.cpp")
     if name == "coded-parts":
         own = (home / f"{part}.cpp" for part in ("code", "controller", "packet", "plan", "store"))
-        return Parts((*own, blocks, engine / "coding/action.cpp", payloads), includes, read, "isal")
-    rules = sorted(
-        {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
-    )
-    laws = (engine / "congestion" / f"{law.replace('-', '_')}.cpp" for law in (*CODED_CONGESTION, "table"))
-    return Parts((*rules, *laws, engine / "link/delay.cpp", payloads), includes, read, "isal")
+        rules = (engine / "coding/blocks.cpp", engine / "coding/action.cpp")
+        return Parts((*own, *rules, *common), includes, read, "isal")
+    ends = {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
+    files = sorted({*CODED_CONGESTION.values(), "table"})
+    laws = (engine / f"congestion/{name}.cpp" for name in files)
+    lines = (*sorted((engine / "link").glob("*.cpp")), *sorted((engine / "paths").glob("*.cpp")))
+    return Parts((*sorted(ends), *laws, *lines, *common), includes, read, "isal")
 
 
 def _read(sources: Sequence[Path], folders: Sequence[Path]) -> list[Path]:

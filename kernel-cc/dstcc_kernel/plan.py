@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dstcc.engine import TcpConstants, opening, patience_ns
+from dstcc.engine import Loss, TcpConstants, opening, patience_ns
 from dstcc.errors import InputError
 from dstcc.scenario import horizon_s, rtt_s
 from dstcc.scenario.fields import MAX_TIME_S, ns
@@ -32,6 +32,7 @@ from dstcc.scenario.losses import SCHEDULE, packets_of
 from dstcc.wire import HEADER_BYTES
 
 from .job import NEVER_NS, Job, LinkJob, Step, Way
+from .link_plan import is_played, link_lines
 from .names import CONGESTION
 from .netem import GilbertElliott
 from .source import Release, release
@@ -39,7 +40,7 @@ from .source import Release, release
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import EngineConfig, Link, Loss
+    from dstcc.engine.config import EngineConfig, Link, Transport
     from dstcc.learn.policies.policy import Policy
 
 T = TypeVar("T")
@@ -308,16 +309,39 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tupl
 
 
 def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
-    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    transport, delay = config.transport, delay_rows(link, length_s)
-    scale, full = transport.scale, transport.mss_bytes + HEADER_BYTES
-    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
+    transport, played = config.transport, is_played(link)
+    down, up = (_played_ways if played else _netem_ways)(link, transport, length_s)
+    queue_packets = 0 if played else down.queue_packets
     return LinkJob(
         link.name,
+        down,
+        up,
+        1 if transport.apart else link.subflows,
+        config=tuple(link_lines(link, transport.scale, queue_packets=queue_packets, subflows=link.subflows)),
+        played=played,
+    )
+
+
+def _netem_ways(link: Link, transport: Transport, length_s: float) -> tuple[Way, Way]:
+    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    delay, scale, full = delay_rows(link, length_s), transport.scale, transport.mss_bytes + HEADER_BYTES
+    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
+    return (
         way_of(*down, packet_bytes=full, scale=scale),
         way_of(*up, packet_bytes=HEADER_BYTES, scale=scale, every_s=ACK_EVERY * 8 * full / link.rate_bps),
-        1 if transport.apart else link.subflows,
+    )
+
+
+def _played_ways(link: Link, transport: Transport, _length_s: float) -> tuple[Way, Way]:
+    """At the most rate, without steps: what changes, the program knows."""
+    delay, lossless = [(0, link.delay_ns[0])], Loss()
+    full, scale = transport.mss_bytes + HEADER_BYTES, transport.scale
+    return (
+        way_of(link.rate_bps, link.queue_bytes, delay, lossless, (), packet_bytes=full, scale=scale),
+        way_of(
+            link.up_rate_bps, link.up_queue_bytes, delay, lossless, (), packet_bytes=HEADER_BYTES, scale=scale
+        ),
     )
 
 

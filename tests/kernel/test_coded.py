@@ -98,6 +98,24 @@ def test_what_is_sent_is_what_the_simulator_sends(carried: tuple[EngineConfig, E
     assert np.abs(late).max() < 0.5
 
 
+@pytest.mark.parametrize(("law", "off_s"), [("paced", 0.25), ("bbr-scaled", 0.05)])
+@pytest.mark.usefixtures("kernel")
+def test_a_law_of_ours_finds_the_rate_that_it_finds_in_the_simulator(law: str, off_s: float) -> None:
+    """Nothing is lost, so the packets are the same but for what a look of the program is late; where that comes to one
+    more or less in the first queue, by that packet's 0.1 s."""
+    link = {"name": "one", "rate_bps": 115_200, "delay_s": 5}
+    given = scenario(links=[link], transport={"congestion": law}, coding={"repair": "auto"})
+    config = in_words(config_of(given))
+    carried, simulated = backend.run(config), simulate(config)
+    came = simulated.objects.complete_ns >= 0
+    assert came.sum() > 60
+    for name in ("first_sent_ns", "complete_ns"):
+        late = (getattr(carried.objects, name) - getattr(simulated.objects, name)) / 1e9
+        assert np.abs(late).max() < off_s, name
+    sent = carried.totals["sent_wire_bytes"] / simulated.totals["sent_wire_bytes"]
+    assert sent == pytest.approx(1, abs=0.01)
+
+
 def test_what_is_not_there_is_refused_with_what_is() -> None:
     assert misfit(scenario()) is None
     assert misfit(scenario(transport={"congestion": "fixed"})) is None

@@ -14,9 +14,9 @@ PAIRS = [
     ("stream", "moving ends"),
     ("lanes", "bursts of losses"),
     ("`dstcc`", "outages"),
-    ("coded, rates told", "frames at Eb/N0"),
+    ("coded, rates measured", "frames at Eb/N0"),
     ("`gru-mpc`", "no `slot_s`"),
-    ("lanes", "stored video"),
+    ("coded, paced", "stored video"),
     ("coded, rates told", "playout that waits"),
 ]
 

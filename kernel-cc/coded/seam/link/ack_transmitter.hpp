@@ -20,20 +20,23 @@ struct Ack {
 class AckPort {
 public:
     virtual ~AckPort() = default;
-    virtual void send(Time now, std::size_t subflow, const Ack& ack) = 0;
+    virtual void send(Time now, std::size_t subflow, const Ack& ack, std::uint32_t bytes) = 0;
+    // Until when what was put on a subflow's way back keeps the uplink.
+    virtual Time busy_ns(std::size_t subflow) const = 0;
 };
 
 class AckTransmitter {
 public:
     using Ack = dstcc::Ack;
-    explicit AckTransmitter(AckPort& port) : port_(&port) {}
-    void send(Time now, std::size_t sender, const Ack& ack, std::uint32_t /*bytes*/) const {
-        port_->send(now, sender, ack);
+    AckTransmitter(AckPort& port, std::size_t subflow) : port_(&port), subflow_(subflow) {}
+    void send(Time now, std::size_t sender, const Ack& ack, std::uint32_t bytes) const {
+        port_->send(now, sender, ack, bytes);
     }
-    Time busy_ns() const { return 0; }  // no law here lives by reports
+    Time busy_ns() const { return port_->busy_ns(subflow_); }
 
 private:
     AckPort* port_;
+    std::size_t subflow_;
 };
 
 }  // namespace dstcc
