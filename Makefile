@@ -11,6 +11,7 @@ HASHES ?=
 CELLS ?=
 COST ?=
 STAMP := $(VENV)/.ready
+TESTING := $(VENV)/.testing
 # Python compiles what is imported, when it is: to compile all takes as long as to install it.
 PIP = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/links kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
@@ -18,6 +19,8 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
+# The extension for tests is a third of what there is to compile: the demo is not kept waiting for it.
+FOR_TESTS := 0
 
 .PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
 .DEFAULT_GOAL := help
@@ -30,23 +33,31 @@ $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	scripts/setup-debian.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(if $(HASHES),$(PIP) --no-deps --require-hashes -r requirements/hashes.txt)
-	$(PIP) $(if $(HASHES),--no-build-isolation) -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn,sweep]'
+	DSTCC_TESTING=$(FOR_TESTS) $(PIP) $(if $(HASHES),--no-build-isolation) -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn,sweep]'
+	touch $@
+
+# Also what tests and benches need; on a clean machine one build makes both.
+$(TESTING): FOR_TESTS := 1
+$(TESTING): $(STAMP)
+	scripts/setup-debian.sh kernel test
+	$(BIN)/python setup.py --quiet build_ext --inplace
 	touch $@
 
 demo: $(STAMP)   ## encode a real clip, send it from Mars ten times under stock controls and ours, write the report and the video
 	scripts/demo.sh $(BIN) $(DEMO)
 
 kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it
+	scripts/setup-debian.sh kernel
 	$(BIN)/dstcc kernel build
 
-test: kernel     ## lint and the whole test suite
+test: $(TESTING) kernel  ## lint and the whole test suite
 	$(MAKE) lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples --dstcc-allow-extensions
 
-test-slow: $(STAMP)  ## the suites that take longer
+test-slow: $(TESTING)  ## the suites that take longer
 	$(BIN)/python -m pytest -n 2 -m 'slow and not cluster'
 
-test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
+test-cluster: $(TESTING)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
 	scripts/setup-debian.sh cluster
 	$(PIP) -c requirements/constraints.txt -e '.[ray]'
 	$(BIN)/python -m pytest -m cluster tests/sweeps
@@ -54,46 +65,46 @@ test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ra
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
 	$(BIN)/python -m experiments.fidelity -o build/fidelity $(CELLS)
 
-test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invariants and to the same bytes again (minutes)
+test-seeds: $(TESTING)  ## N=10000 random trials in every mode, each held to invariants and to the same bytes again (minutes)
 	$(BIN)/python -m scripts.simulation -n $(N)
 
-fuzz: $(STAMP)   ## every reader of others' files and packets, RUNS=1000000 inputs each (hours); ONLY="scenario run" some
+fuzz: $(TESTING)  ## every reader of others' files and packets, RUNS=1000000 inputs each (hours); ONLY="scenario run" some
 	$(PIP) -c requirements/constraints.txt 'atheris>=3'
 	$(BIN)/python -m scripts.fuzz $(ONLY) --runs $(RUNS)
 
-crash: $(STAMP)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
+crash: $(TESTING)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
 	$(BIN)/python -m tests.crash.points -n $(POINTS)
 
-test-kernel: kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1
+test-kernel: $(TESTING) kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1
 	$(BIN)/dstcc kernel build --debug
 	$(BIN)/dstcc kernel build --kernel 6.1
 	$(BIN)/python -m pytest -n 2 tests/kernel
 	DSTCC_KERNEL=6.1 $(BIN)/python -m pytest -n 2 tests/kernel -m 'not debug_kernel'
 
-test-sanitize: $(STAMP)  ## the engine's tests on builds with AddressSanitizer, UBSan and ThreadSanitizer
+test-sanitize: $(TESTING)  ## the engine's tests on builds with AddressSanitizer, UBSan and ThreadSanitizer
 	$(BIN)/python -m scripts.sanitize address
 	$(BIN)/python -m scripts.sanitize thread
 
 coverage: coverage-engine coverage-python  ## the share of lines and branches that tests run, by package; fails below its floors
 
-coverage-engine: $(STAMP)  ## of the engine, by its own tests and random trials, on a build of gcc's that counts
+coverage-engine: $(TESTING)  ## of the engine, by its own tests and random trials, on a build of gcc's that counts
 	$(PIP) -c requirements/constraints.txt gcovr
 	$(BIN)/python -m scripts.coverage_engine
 
-coverage-python: kernel  ## of Python, by the test suite and what of `make test-kernel` the plain kernel runs
+coverage-python: $(TESTING) kernel  ## of Python, by the test suite and what of `make test-kernel` the plain kernel runs
 	$(BIN)/python -m pytest -n 2 -m '(not slow or kernel) and not debug_kernel' -k 'not older_kernel and not a_kernel_without_it' \
 	  --cov --cov-report=html:build/coverage
 	$(BIN)/python -m scripts.coverage_python
 
-bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
+bench: $(TESTING)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
 
 mutants: mutants-cpp mutants-python  ## does a test fail when a rule is wrong? small changes to what decides what a figure says
 
-mutants-cpp: $(STAMP)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
+mutants-cpp: $(TESTING)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
 	$(BIN)/python -m scripts.mutants_cpp $(if $(ONLY),--only '$(ONLY)')
 
-mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path holds it
+mutants-python: $(TESTING)  ## of the Python modules; ONLY=TEXT those whose path holds it
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))
 
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
@@ -106,7 +117,7 @@ lint: $(STAMP)   ## ruff, mypy --strict, clang-format, and who may import whom
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 
-lint-cpp: $(STAMP)  ## clang-tidy over the C++ sources (minutes)
+lint-cpp: $(TESTING)  ## clang-tidy over the C++ sources (minutes)
 	printf '%s\n' $(filter %.cpp,$(CXX_SOURCES)) | xargs -P 2 -I FILE $(BIN)/clang-tidy --quiet FILE -- -std=c++17 \
 	  -Idstcc/engine/src -Ikernel-cc/dispatch \
 	  -isystem $$($(BIN)/python -c 'import pybind11; print(pybind11.get_include())') \
@@ -128,13 +139,13 @@ pip-audit: $(STAMP)  ## the pinned versions against the advisories that are know
 docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
 	$(BIN)/python scripts/docs_site.py
 
-wheels: $(STAMP) ## a wheel in build/wheels, and a check of what it holds
+wheels: $(TESTING)  ## a wheel in build/wheels, and a check of what it holds
 	$(BIN)/python scripts/wheels.py
 
-figures: $(STAMP) ## published tables anew, hours; ONLY="PAGE PAGE#TABLE" some, COST=60 what takes less than a minute
+figures: $(TESTING)  ## published tables anew, hours; ONLY="PAGE PAGE#TABLE" some, COST=60 what takes less than a minute
 	$(BIN)/python -m scripts.figures $(ONLY) $(if $(COST),--cost $(COST))
 
-picture: demo    ## regenerate the README's picture from the demo's report
+picture: $(TESTING) demo  ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force
 
 clean:           ## remove what the targets above made, and nothing that you put beside it

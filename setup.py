@@ -54,8 +54,8 @@ class Build(build_ext):  # type: ignore[misc]
     """Compile what the engine's extensions share once."""
 
     def run(self) -> None:
-        """Leave out what only a source tree needs, unless the build is in place."""
-        if not (self.inplace or self.editable_mode):
+        """Leave out what only tests need, unless the build is in place and DSTCC_TESTING is not 0."""
+        if not (self.inplace or self.editable_mode) or os.environ.get("DSTCC_TESTING") == "0":
             self.extensions = [ext for ext in self.extensions if ext.name != ONLY_IN_PLACE]
         super().run()
 

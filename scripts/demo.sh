@@ -30,10 +30,11 @@ step "emulate: twelve hours of it, live from Mars over both links, ten times: st
 "$dstcc" emulate examples/demo/mars-two-links.toml --controller dstcc --set video.stream="$demo/stream" \
     --seed 701 --seeds 10 -o "$demo/run" --force
 
-step "report: the trials side by side on one page"
-"$dstcc" report "$demo/run" -o "$demo/report.html" --force
-
-step "play: a minute of what Earth saw, ten hours into the mission, a file per algorithm"
+step "report: the trials side by side on one page; play: a minute of what Earth saw, ten hours into the mission, a file per
+   algorithm"
+"$dstcc" report "$demo/run" -o "$demo/report.html" --force &
+report=$!
+trap 'kill "$report" 2>/dev/null || true' EXIT  # not left behind by a film that fails
 "$1/python" -c '
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ while IFS= read -r trial; do
 done < "$demo/run.trials" | xargs -0 -n 2 -P 2 sh -c '
     exec "$1" play "$2" --trial "$5" --from "$3" --to "$4" -o "$6" --force < /dev/null
 ' play "$dstcc" "$demo/run" "$from_s" "$to_s"
+wait "$report"
 rm "$demo/run.trials"
 
 cat <<TEXT

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Install the Debian packages dstcc uses, each with its reason; with the word "cluster" those of `make test-cluster`.
-# Does nothing when all are there.
+# Install the Debian packages dstcc uses, each with its reason; does nothing when all are there.
+#
+#   scripts/setup-debian.sh [kernel] [test] [cluster]    what dstcc itself is built with, and what the words name
 set -eu
 
 # package        why
@@ -10,27 +11,31 @@ python3-dev      its headers
 python3-venv     the project's own virtual environment
 libvpx-dev       VP9 quality-scalable encoding
 libopenh264-dev  OpenH264 temporal layers
+"
+KERNEL="
 libisal-dev      Reed-Solomon codes of coded packets on the kernel
-chromium         the tests open the report in a real browser
 linux-source-6.12  the kernel that scenarios run on in virtual time; from the security archive
 patch            puts our MPTCP scheduler into it
-linux-source-6.1  likewise, Debian 12's own (dstcc kernel build --kernel 6.1; make test-kernel)
 flex             its configuration's language
 bison            likewise
 bc               its build computes with it
 xz-utils         its source is packed with it
 kmod             loads our module into it
 clang            builds our BPF program
-libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 bpftool          loads it
 libbpf-dev       its headers
-iproute2         sets the tests' networks up
-sparse           checks our module's C
-iperf3           the tests run it over links to Mars
+iproute2         sets networks up
+iperf3           the examples fly it over links to Mars
 curl             likewise
 rsync            likewise
 iputils-ping     likewise
+"
+TEST="
+chromium         the tests open the report in a real browser
 fonts-dejavu-core  the report's screenshots need a font
+linux-source-6.1  Debian 12's own kernel (dstcc kernel build --kernel 6.1; make test-kernel)
+sparse           checks our module's C
+libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 "
 CLUSTER="
 slurmctld        sweeps are tested on Slurm's real daemons
@@ -38,7 +43,14 @@ slurmd           likewise
 slurm-client     its commands
 munge            its daemons trust each other by it
 "
-if [ "${1:-}" = cluster ]; then PACKAGES=$CLUSTER; fi
+for word in "$@"; do
+    case $word in
+        kernel) PACKAGES="$PACKAGES$KERNEL" ;;
+        test) PACKAGES="$PACKAGES$TEST" ;;
+        cluster) PACKAGES="$PACKAGES$CLUSTER" ;;
+        *) echo "usage: scripts/setup-debian.sh [kernel] [test] [cluster]" >&2; exit 2 ;;
+    esac
+done
 
 missing=""
 for package in $(printf '%s' "$PACKAGES" | awk 'NF {print $1}'); do
