@@ -31,7 +31,7 @@ CODED_CONGESTION = {
     "bbr-scaled": "bbr",
     "paced": "paced",
 }
-"""The simulator's own laws, which run in the program for coded packets: each one's file in ``engine/src/congestion``."""
+"""The simulator's own laws, which the program for coded packets runs: each one's file in ``engine/src/congestion``."""
 MAX_CODED_SUBFLOWS = 64
 WORD_PACKETS = 255
 """Of a code word, Cauchy Reed-Solomon over GF(2^8)."""

@@ -68,8 +68,8 @@ def test_base_layers_are_sent_whatever_the_video_asks_for(congestion: str) -> No
 
 @pytest.mark.parametrize("congestion", ["open-loop", "paced"])
 def test_a_pass_that_is_too_short_for_all_brings_the_lower_layers_of_all_chunks(congestion: str) -> None:
-    # A pass of 300 s every 1,500 s: a fifth of the time. The layers are 0.08 each: the lower two take 0.16 of the 0.2, the third
-    # has half of what it asks for.
+    # A pass of 300 s every 1,500 s: a fifth of the time. The layers are 0.08 each: the lower two take 0.16 of the
+    # 0.2, the third has half of what it asks for.
     passes = [(start, start + 1200.0) for start in range(0, 15_000, 1500)]
     objects = video(0.08, 0.08, 0.08, seconds=12_000, playout_s=1800.0)
     first, second, third = in_time(trial(objects, far(*passes), congestion=congestion), objects)
@@ -78,8 +78,9 @@ def test_a_pass_that_is_too_short_for_all_brings_the_lower_layers_of_all_chunks(
 
 
 def test_what_can_all_be_in_time_is_sent_by_its_deadlines() -> None:
-    # Nothing is sent for 700 s, when 0.9 x 700 s wait, of which those due first have 100 s left. Base layers alone, with 0.6 x 700 s of
-    # backlog, would take 700 s or more: the upper layers of these chunks would be late. By deadlines next to nothing is.
+    # Nothing is sent for 700 s, when 0.9 x 700 s wait, of which those due first have 100 s left. Base layers alone,
+    # with 0.6 x 700 s of backlog, would take 700 s or more: the upper layers of these chunks would be late. By
+    # deadlines next to nothing is.
     objects = video(0.2, 0.3, 0.1, playout_s=850.0)
     shares = in_time(trial(objects, far((0.0, 700.0))), objects)
     assert min(shares) > 0.98
@@ -94,8 +95,8 @@ def test_repair_goes_over_the_link_that_is_there() -> None:
 
 
 def test_blocks_of_a_layer_that_does_not_fit_are_repaired_in_time() -> None:
-    # 0.6 of the second layer fit. With 3 % of packets lost a chunk of 10 to 16 packets that went is whole in half of the cases without
-    # repair.
+    # 0.6 of the second layer fit. With 3 % of packets lost a chunk of 10 to 16 packets that went is whole in half of
+    # the cases without repair.
     objects = video(0.55, 0.6, 0.5)
     result = trial(objects, far(loss=Loss("packet", 0.03)), congestion="open-loop")
     sent = (result.objects.first_sent_ns >= 0) & (objects.layer == 1)
