@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dstcc.algorithms import DEFAULT_SCHEDULER, TRANSFERS
+from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.engine.config import Coding as EngineCoding
-from dstcc.engine.config import Objects
 from dstcc.errors import InputError, ScenarioError
 from dstcc.ltp_rates.table import load as load_rates
 from dstcc.ltp_rates.table import shipped, shipped_names
@@ -32,6 +32,11 @@ MOST_PACKETS = {"mds": 65_535, "raptorq": 1 << 24}
 MOST_SOURCE = {"mds": 65_535, "raptorq": 56_403}
 """Source packets of a block: likewise, and RFC 6330 section 5.1.2."""
 MAX_SHARE = 4.0
+BLOCKS_TO_SPARE = 8
+BLOCK_PACKETS = 1_024
+UNTIMED_RTTS = 2
+"""What :func:`block_ns` chooses by."""
+LTP_BLOCK_S = 20.0
 MOST_WORDS = 256
 """Code words of a block."""
 WORD_REPAIR = 0.5
@@ -88,7 +93,10 @@ class Coding(Table):
     """Repair packets for each source packet, by layer, rounded up; layers beyond the list have none. ``"auto"``: as
     many as gain most, from the losses heard of and the rate. For ``ltp`` also
     ``"delayed-feedback"``, ECLSA's rule, and a learned table by its name or file."""
-    block_s: Seconds = 20.0
+    block_s: Annotated[Seconds | None, BeforeValidator(lambda value: None if value == "auto" else value)] = (
+        None
+    )
+    """``None``, ``"auto"`` in a file: :func:`block_ns` chooses, for each seed."""
     code: Literal["mds", "raptorq"] = "mds"
     """``mds``: any k packets bring a block of k source packets back; ``raptorq``: with its failures (RFC 6330)."""
     code_word: Annotated[int, Field(ge=2, le=MOST_PACKETS["mds"])] | None = None
@@ -101,7 +109,7 @@ class Coding(Table):
     def _some(self) -> Coding:
         if self.repair == ():
             raise broken('names no share; [0] codes nothing, "auto" chooses', key="repair")
-        if ns(self.block_s) < 1:
+        if self.block_s is not None and ns(self.block_s) < 1:
             raise broken(f"must be a nanosecond at least, not {self.block_s:g} s", key="block_s")
         if self.code_word is not None and self.code != "mds":
             raise broken(f"{self.code} has no code words; a block is one", key="code_word")
@@ -202,7 +210,7 @@ def _check_ltp(scenario: Scenario, coding: Coding) -> None:
 
 
 def _too_long(coding: Coding, delay_s: float) -> str | None:
-    if coding.block_s <= delay_s:
+    if coding.block_s is None or coding.block_s <= delay_s:
         return None
     return (
         f"{coding.block_s:g} s is longer than the playout delay of {delay_s:g} s: a block's repair leaves at its "
@@ -216,6 +224,41 @@ def misfit(scenario: Scenario, layers: int | None) -> tuple[str, str] | None:
     if coding is None or coding.shares is None or layers is None or len(coding.shares) <= layers:
         return None
     return "coding.repair", f"{len(coding.shares)} shares for {layers} layer{'s' if layers > 1 else ''}"
+
+
+def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
+    """How long a trial's blocks are: as ``block_s`` says, or for ``ltp`` :data:`LTP_BLOCK_S`, or so long that
+
+    * :data:`BLOCKS_TO_SPARE` follow one another in the time that the playout delay leaves, less the longest light time
+      and the longest time in which the plan has all links away; without deadlines in :data:`UNTIMED_RTTS` round trips;
+    * the largest has :data:`BLOCK_PACKETS` source packets, after which longer ones save little repair.
+
+    A block has one chunk at least, and whole ones.
+    """
+    if coding.block_s is not None:
+        return ns(coding.block_s)
+    if congestion in TRANSFERS:
+        return ns(LTP_BLOCK_S)
+    chunk_ns, objects = int(setup.chunk_ns.max()), setup.objects
+    light_ns = max(max(link.delay_ns) for link in setup.links)
+    if int(objects.deadline_ns.max()) == NEVER_NS:
+        spare_ns = 2 * UNTIMED_RTTS * light_ns
+    else:
+        spare_ns = setup.playout_delay_ns - light_ns - _longest_silence_ns(setup)
+    layers = np.bincount(objects.layer, np.ceil(objects.payload_bytes / setup.mss_bytes))
+    largest_ns = BLOCK_PACKETS * int(setup.chunk_ns.sum()) / max(float(layers.max()), 1.0)
+    chunks = int(max(min(spare_ns / BLOCKS_TO_SPARE, largest_ns), 0) // chunk_ns)
+    return max(chunks, 1) * chunk_ns
+
+
+def _longest_silence_ns(setup: TrialSetup) -> int:
+    """The longest time before the last deadline in which the plan has all links away at once."""
+    last_ns = int(setup.objects.deadline_ns.max())
+    away = [(0, last_ns)]
+    for link in setup.links:
+        both = [(max(a, c), min(b, d)) for a, b in away for c, d in link.outages_ns if max(a, c) < min(b, d)]
+        away = both
+    return max((stop - start for start, stop in away), default=0)
 
 
 def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
@@ -234,12 +277,13 @@ def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> Eng
     if scenario.transport.mode != CODED:
         return None
     coding, objects = scenario.coding or Coding(), setup.objects
-    where = f"{scenario.scenario.name}: coding.block_s = {coding.block_s:g}"
+    length_ns = block_ns(coding, setup, congestion)
+    where = f"{scenario.scenario.name}: coding.block_s = {length_ns / NS_PER_S:g}"
     if scenario.playout.mode == "deadline":
         problem = _too_long(coding, setup.playout_delay_ns / NS_PER_S)
         if problem:
             raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
-    period = periods(setup, ns(coding.block_s))
+    period = periods(setup, length_ns)
     largest = _largest(coding.shares, objects, period, setup.mss_bytes)
     for layer, (most, share) in enumerate(largest):
         repair = int(np.ceil(share * most - 1e-9))
@@ -249,7 +293,7 @@ def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> Eng
                 f"{coding.code} has at most {MOST_SOURCE[coding.code]:,} source packets, "
                 f"{MOST_PACKETS[coding.code]:,} in all"
             )
-    made = EngineCoding(period, ns(coding.block_s), coding.shares, coding.code, coding.place)
+    made = EngineCoding(period, length_ns, coding.shares, coding.code, coding.place)
     if coding.code_word is None:
         return made
     try:
@@ -273,7 +317,9 @@ def _ltp_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding:
             f"{scenario.scenario.name}: coding.code: a layer of a chunk has {largest:,} segments; {coding.code} has at "
             f"most {MOST_SOURCE[coding.code]:,}"
         )
-    plain = EngineCoding(np.zeros(0, dtype=np.int64), ns(coding.block_s), coding.shares, coding.code)
+    plain = EngineCoding(
+        np.zeros(0, dtype=np.int64), block_ns(coding, setup, TRANSFERS[0]), coding.shares, coding.code
+    )
     if not isinstance(coding.repair, str):
         return plain
     if coding.repair == FEEDBACK:

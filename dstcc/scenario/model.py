@@ -40,7 +40,7 @@ from dstcc.trust import may_run
 
 from .bounds import Bounds, parse_bound
 from .changing import RateRows, check_changing
-from .coding import Coding, check_coding, check_transport
+from .coding import CODED, Coding, check_coding, check_transport
 from .coding import misfit as coding_misfit
 from .constants import Constants
 from .fields import (
@@ -372,6 +372,16 @@ class Transport(Table):
         if data.get("controller") and not {"congestion", "scheduler"} & set(data):
             return {**data, "congestion": [], "scheduler": []}
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _coded_by_its_control(cls, data: Any) -> Any:
+        """A control of coded packets only brings the mode along, and begins at once."""
+        names = data.get("congestion") if isinstance(data, dict) else None
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, (list, tuple)) or not names or any(name not in CODED_ONLY for name in names):
+            return data
+        return {"mode": CODED, **({"handshake": False} if data.get("mode", CODED) == CODED else {}), **data}
 
     @model_validator(mode="after")
     def _something(self) -> Transport:

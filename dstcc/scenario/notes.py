@@ -8,7 +8,7 @@ from dstcc.engine.config import Link
 from dstcc.wire import HEADER_BYTES
 
 from .build import TrialSetup, draw_trial
-from .coding import CODED, Coding, codes_ltp
+from .coding import CODED, Coding, block_ns, codes_ltp
 from .fields import NS_PER_S, ns
 from .model import Scenario
 from .video import Source
@@ -54,12 +54,13 @@ def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str 
     light_s = min(_light_s(link) for link in setup.links)
     delay_s = setup.playout_delay_ns / NS_PER_S
     spare_s = delay_s - light_s
-    if coding.block_s <= spare_s:
+    block_s = block_ns(coding, setup, next(iter(scenario.transport.congestion), "")) / NS_PER_S
+    if block_s <= spare_s:
         return None
     return (
-        f"coding.block_s: repair packets leave {coding.block_s:g} s after a block's first chunk begins and take "
+        f"coding.block_s: repair packets leave {block_s:g} s after a block's first chunk begins and take "
         f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
-        f"{coding.block_s - max(spare_s, 0):,.1f} s of each block cannot be brought back"
+        f"{block_s - max(spare_s, 0):,.1f} s of each block cannot be brought back"
     )
 
 

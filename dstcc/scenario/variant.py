@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import DEFAULT_SCHEDULER, PINNED, TRANSFERS, unmet
+from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, PINNED, TRANSFERS, unmet
 from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
@@ -86,9 +86,10 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
     settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
-    mode = variant.set.get("mode")
+    mode = variant.set.get("mode", CODED if variant.congestion in CODED_ONLY else None)
     if mode is not None:
         settings = {key: value for key, value in settings.items() if mode in OF_MODES.get(key, (mode,))}
+        settings["mode"] = mode
     settings |= {key: value for key, value in variant.set.items() if key not in (SCALE, CODING)}
     if variant.controller is not None:
         algorithm: dict[str, Any] = {"controller": variant.controller}

@@ -16,6 +16,8 @@ from .net import MSS, WIRE, config, jain, link, live, ns, run
 S = 10**9
 RATE_BPS = 240e3
 RTT_S = 100.0
+CARRIED = RATE_BPS / 8 * MSS / WIRE
+"""Payload bytes a second that a link of that rate carries."""
 
 
 def far(rate_bps: float = RATE_BPS, rtt_s: float = RTT_S, *, up_bps: float = 2e3, **more: object) -> Link:
@@ -107,6 +109,20 @@ def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
     shared = far(relay=Relay(0.5, RATE_BPS, 375_000, (CrossTraffic(RATE_BPS / 2),)))
     result = trial(shared, video(2, 1500))
     assert 0.8 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
+
+
+@pytest.mark.parametrize("seed", [2, 4, 5])
+def test_bursts_of_others_further_on_cost_the_upper_layers(seed: int) -> None:
+    # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
+    # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86.
+    bursts = CrossTraffic(RATE_BPS / 4, on_ns=ns(4 * RTT_S), off_ns=ns(4 * RTT_S), periods="exponential")
+    relayed = far(relay=Relay(0.9, RATE_BPS / 2, int(RATE_BPS / 2 / 8 * RTT_S / 2), (bursts,)))
+    objects = live(1800, tuple(int(load * CARRIED) for load in (0.175, 0.13, 0.13)), playout_s=2 * RTT_S)
+    result = trial(relayed, objects, block_s=10, repair=None, seed=seed, drop_late=True)
+    done = result.objects.complete_ns
+    there = (done >= 0) & (done <= objects.deadline_ns)
+    assert there[objects.layer == 0].mean() > 0.9
+    assert there[objects.layer == 1].mean() > 0.68
 
 
 @pytest.mark.parametrize("dark_s", [(300.0, 420.0), (300.0, 360.0), (300.0, 700.0)])

@@ -207,6 +207,55 @@ def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None
     assert "the first 2.0 s of each block cannot be brought back" in note
 
 
+AUTO = """
+[transport]
+congestion = "paced"
+"""
+
+
+def length_s(scenario: Scenario) -> float:
+    """How long the first seed's blocks are."""
+    setup = draw_trial(scenario, load_source(scenario), 1)
+    made = engine_config(scenario, setup, "paced", "minrtt").coding
+    assert made is not None
+    return made.block_ns / 1e9
+
+
+def test_who_names_paced_chooses_nothing_else(write: Write) -> None:
+    scenario = read(write, text=AUTO)
+    assert (scenario.transport.mode, scenario.transport.handshake) == ("coded", False)
+    (trial,) = run_trials(scenario)
+    assert trial.status == "ok"
+    slow = read(write, text='[transport]\nhandshake = true\ncongestion = ["paced"]\n')
+    assert slow.transport.handshake
+    varied = read(
+        write, text='[transport]\nmode = "lanes"\n[[variant]]\nlabel = "own"\ncongestion = "paced"\n'
+    )
+    own = varied.as_variant("own").transport
+    assert (own.mode, own.handshake, own.lanes_per_link) == ("coded", False, 1)
+
+
+def test_blocks_fit_the_time_that_there_is(write: Write) -> None:
+    # Light takes `d`; an eighth of what the delay leaves beyond it, in whole chunks of a second.
+    near = [f"link.{n}.delay_s=10" for n in range(2)]
+    assert length_s(read(write, *near, "playout.delay_s=74", text=AUTO)) == 8
+    assert length_s(read(write, *near, "playout.delay_s=73.9", text=AUTO)) == 7
+    assert length_s(read(write, *near, "playout.delay_s=10.5", text=AUTO)) == 1  # a chunk at least
+    # What the plan has both links away for goes off; one of them may be away for longer.
+    away = ['link.0.outages=[["2 s", "40 s"]]', 'link.1.outages=[["20 s", "52 s"]]']
+    assert length_s(read(write, *near, *away, "playout.delay_s=74", text=AUTO)) == (64 - 20) // 8
+
+
+def test_blocks_are_no_longer_than_pays(write: Write) -> None:
+    # 1,024 packets of 1,460 bytes are 12 Mbit: of the largest layer at 1 Mbit/s 11 s and some.
+    fast = "video.synthetic={chunk_s = 1.0, layer_bps = [200000, 1000000]}"
+    near = [f"link.{n}.delay_s=10" for n in range(2)]
+    assert length_s(read(write, *near, fast, "playout.delay_s=1000", text=AUTO)) == 11
+    assert length_s(read(write, *near, fast, 'playout={mode = "stall"}', text=AUTO)) == 2 * 2 * 10 // 8
+    given = read(write, *near, fast, "playout.delay_s=1000", "coding.block_s=30", text=AUTO)
+    assert length_s(given) == 30
+
+
 def test_it_is_written_and_read_again(write: Write, tmp_path: Path) -> None:
     for scenario in (read(write, "transport.handshake=false"), read(write, "coding.repair=auto")):
         path = tmp_path / "again.toml"

@@ -20,7 +20,7 @@ void CodedSendingEnd::plan_ahead() {
     std::vector<Admission::Path> paths;
     for (const Subflow& subflow : subflows_)
         paths.push_back(
-            {subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0, subflow.light_ns});
+            {subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0, subflow.one_way_ns()});
     if (!admission_.begin(now_, longest_wait_ns_, paths)) return;
     const std::vector<double> comes = released_rates();
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {

@@ -17,7 +17,7 @@ void CodedSendingEnd::look() {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
         const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
-        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.light_ns;
+        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns();
         if (!subflow.flight.stale()) insert(open_, s);
     }
     if (open_ == 0) open_ = established_;
@@ -179,7 +179,7 @@ Time CodedSendingEnd::behind(std::uint32_t object, Time light) const {
 
 // The same over a subflow; none where the object was begun there: what is left of it goes as long as it is in time.
 Time CodedSendingEnd::latest(std::uint32_t object, std::size_t s) const {
-    return layers_[object].subflow == static_cast<std::int16_t>(s) ? 0 : behind(object, subflows_[s].light_ns);
+    return layers_[object].subflow == static_cast<std::int16_t>(s) ? 0 : behind(object, subflows_[s].one_way_ns());
 }
 
 void CodedSendingEnd::give_up(std::uint32_t object) {

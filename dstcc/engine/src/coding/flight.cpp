@@ -241,6 +241,7 @@ void Flight::control_window(Time now, const Latest& latest, std::int64_t deliver
         sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
         sample.prior_in_flight = in_flight;
         sample.rtt_ns = rtt_ns;
+        if (rtt_ns >= 0) sample.sent_ns = latest.sent_ns;
         if (wants_rates_ && delivered > 0) {
             const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - latest.stamp.delivered;
             sample.delivered = carried;

@@ -158,7 +158,7 @@ void CodedSendingEnd::refresh_paths() {
         subflow.flight.set_light(subflow.light_ns);
         rate_ += subflow.flight.rate();
         if (established_ == 0 || contains(established_, s))
-            least_light_ns_ = std::min(least_light_ns_, subflow.light_ns);
+            least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;

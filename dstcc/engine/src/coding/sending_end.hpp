@@ -76,6 +76,8 @@ public:
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         bool up = true;
+        // Light, and the queue further on that its law knows of.
+        Time one_way_ns() const { return light_ns + flight.tcp().ahead_ns; }
     };
     struct Setup {
         const TransportConfig& transport;
@@ -233,7 +235,7 @@ private:
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
     Time gap_ns_ = 0;              // between the turns of a chunk's layers
-    Time least_light_ns_ = 0;      // of the established, or of all while none is
+    Time least_light_ns_ = 0;      // one way, of the established, or of all while none is
     double rate_ = 0;              // bytes in a nanosecond, of all; as of the last slot
     double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
     Time longest_wait_ns_ = 0;     // from an object's release to its deadline

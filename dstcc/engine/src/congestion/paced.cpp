@@ -1,7 +1,7 @@
 // paced: a rate for coded packets that nobody is told: this project's own.
 //
 //   own line    paths/own_queue.hpp: its rate within the first packets, and a short queue in front of it
-//   further on  sixteen times a round trip, from what reports say: paths/further_on.hpp (a queue that is not the sender's own, by the
+//   further on  sixteen times a round trip, from what reports say: paths/far_queue.hpp (a queue that is not the sender's own, by the
 //               delay and the rate of what arrives) and paths/pacing_limit.hpp (losses that the sender causes)
 //
 // The pace is the least of the three. Nothing is acknowledged packet by packet: a receiver reports as its uplink allows
@@ -11,21 +11,23 @@
 // over more than a slot and are all lost, nothing is learned: the pace stays.
 #include "congestion/paced.hpp"
 
+#include <array>
 #include <optional>
 
 #include "congestion/control.hpp"
-#include "paths/further_on.hpp"
+#include "paths/far_queue.hpp"
 #include "paths/own_queue.hpp"
 #include "paths/pacing_limit.hpp"
 
 namespace dstcc {
 namespace {
 
-constexpr Time kFirstWaits = 1024;              // in a round trip: what a train waits for at first
-constexpr Time kSlots = 16;                     // in a round trip, at most
-constexpr double kSlotPackets = 16;             // in a slot, at least
-constexpr int kSlotReports = 4;                 // likewise; one that heard fewer was too short to count in
-constexpr Time kMostSlots = FurtherOn::kSlots;  // that are made up for after a silence
+constexpr Time kFirstWaits = 1024;   // in a round trip: what a train waits for at first
+constexpr Time kSlots = 16;          // in a round trip, at most
+constexpr double kSlotPackets = 16;  // in a slot, at least
+constexpr int kSlotReports = 4;      // likewise; one that heard fewer was too short to count in
+constexpr int kMostSlots = 128;      // that are made up for after a silence
+constexpr double kLinePackets = 2;   // a packet on each of two lines is no queue
 
 class Paced final : public CongestionControl {
 public:
@@ -48,7 +50,7 @@ public:
         const Time gap = queue_->see(now, seen, most_);
         if (!known && queue_->known()) begin_slots(tcp, now);
         sent_ += seen.packet;
-        last_queue_ = static_cast<double>(seen.after);
+        slot_wait_ = std::max(slot_wait_, seen.leaves_ns - now);
         close_slots(tcp, now);
         tcp.pacing_bytes_per_ns = std::min(queue_->share(), most_);
         return gap;
@@ -64,6 +66,9 @@ public:
         if (newest - newest_ns_ <= slot_ns_) lost_ += static_cast<double>(lost);
         newest_ns_ = std::max(newest_ns_, newest);
         delivered_ += static_cast<double>(sample.acked_bytes);
+        if (sample.sent_ns >= 0 && queue_->known())
+            far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
+                      static_cast<double>(sample.acked_bytes));
         if (sample.acked_sacked > 0) heard_ns_ = now;
         ++reports_;
         return true;
@@ -75,51 +80,63 @@ private:
         slot_ns_ = std::max(tcp.srtt_ns / kSlots, static_cast<Time>(kSlotPackets * tcp.wire_bytes / queue_->share()));
         slot_end_ns_ = now + slot_ns_;
     }
+    // What a packet of that time took beyond light and a queue further on, at most.
+    Time own_wait(const TcpState& tcp, Time sent) const {
+        const Time ago = std::clamp<Time>((slot_end_ns_ - sent) / slot_ns_, 0, kMostSlots - 2);
+        Time wait = ago <= 1 ? slot_wait_ : 0;
+        for (Time back = std::max<Time>(ago - 1, 1); back <= ago + 1; ++back)
+            wait = std::max(wait, waits_[static_cast<std::size_t>((slots_ + 1 - back + kMostSlots) % kMostSlots)]);
+        return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / queue_->share());
+    }
     void close_slots(TcpState& tcp, Time now) {
         if (slot_ns_ == 0 || now < slot_end_ns_) return;
         slot_end_ns_ = std::max(slot_end_ns_, now - kMostSlots * slot_ns_);
         for (; now >= slot_end_ns_; slot_end_ns_ += slot_ns_) close_slot(tcp);
     }
-    void close_slot(const TcpState& tcp) {
+    void close_slot(TcpState& tcp) {
         const double slot_s = static_cast<double>(slot_ns_) / kNsPerS, packet = tcp.wire_bytes;
         const double shown = queue_->share() * kNsPerS;
-        PathReport report;
-        report.established = true;
-        report.up = tcp.in_flight() == 0 || slot_end_ns_ - heard_ns_ <= tcp.srtt_ns + slot_ns_;
-        report.srtt_s = static_cast<double>(tcp.srtt_ns) / kNsPerS;
-        report.one_way_s = static_cast<double>(tcp.light_ns) / kNsPerS;
-        report.sent_segments = sent_ / packet;
-        report.delivered_bytes = delivered_;
-        report.queue_bytes = last_queue_;
-        const double further_on = further_on_.update(report, slot_s, shown, packet, 1);
+        const bool up = tcp.in_flight() == 0 || slot_end_ns_ - heard_ns_ <= tcp.srtt_ns + slot_ns_;
+        waits_[static_cast<std::size_t>(++slots_ % kMostSlots)] = slot_wait_;
+        const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
+        if (up)
+            far_limit_ = far_.pace(slot_end_ns_, each * static_cast<double>(tcp.in_flight()), queue_->share(),
+                                   std::max<Time>(2 * tcp.light_ns, 1));
         PathSlot slot;
         slot.slot_s = slot_s;
-        slot.srtt_s = report.srtt_s;
-        slot.up = report.up;
+        slot.srtt_s = static_cast<double>(tcp.srtt_ns) / kNsPerS;
+        slot.up = up;
         slot.delivered = delivered_;
         slot.lost = lost_;
         slot.queue_seen = true;
         slot.rate = shown;
         limit_->update(slot);
         const double least = packet / slot_s;  // a packet a slot goes on to be heard of
-        most_ = std::max(std::min(further_on, limit_->limit()), least) / kNsPerS;
-        sent_ = delivered_ = lost_ = 0;
+        most_ = std::max(std::min(far_limit_, limit_->limit() / kNsPerS), least / kNsPerS);
+        tcp.ahead_ns = far_.ahead();
+        delivered_ = lost_ = 0;
+        slot_wait_ = 0;
         if (reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
             slot_ns_ *= 2;
-            further_on_ = FurtherOn();  // whose slots are of one length
+            waits_.fill(*std::max_element(waits_.begin(), waits_.end()));
         }
         reports_ = 0;
     }
 
     std::optional<OwnQueue> queue_;
     std::optional<PacingLimit> limit_;
-    FurtherOn further_on_;
+    FarQueue far_;
+    double far_limit_ = std::numeric_limits<double>::infinity();
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
     Time slot_ns_ = 0, slot_end_ns_ = 0;
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
-    int reports_ = 0;                                              // in the slot
-    double sent_ = 0, delivered_ = 0, lost_ = 0, last_queue_ = 0;  // in the slot: bytes, bytes and packets; the queue
+    int reports_ = 0;                       // in the slot
+    double delivered_ = 0, lost_ = 0;       // likewise: bytes, packets
+    Time slot_wait_ = 0;                    // the longest in the own queue
+    std::array<Time, kMostSlots> waits_{};  // of the last slots
+    Time slots_ = 0;
+    double sent_ = 0;  // bytes in all
 };
 
 const Registered<ControlEntry> kEntry{{kPaced, make_control<Paced>}};

@@ -33,6 +33,7 @@ struct TcpState {
 
     Time last_sent_ns = 0;
     Time light_ns = 0;  // `coded`: of propagation one way, by the plan
+    Time ahead_ns = 0;  // likewise: the wait further on of what is sent now, where the law knows of one
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool ack_has_sacks = false;  // the ACK at hand
@@ -69,6 +70,7 @@ struct RateSample {
     Time interval_ns = -1;              // -1: no valid sample
     std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
     Time rtt_ns = -1;
+    Time sent_ns = -1;  // `coded`: when the newest packet that an ACK has named left; -1: it names no newer one
     std::int64_t acked_bytes = 0;  // `coded`, for laws that look at their queue: on the wire
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;

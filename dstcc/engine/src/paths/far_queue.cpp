@@ -1,0 +1,63 @@
+#include "paths/far_queue.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dstcc {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
+constexpr double kForgets = 1.0 / 16;          // of the line, in a round trip
+
+}  // namespace
+
+void FarQueue::hear(Time sent, Time wait, double arrived) {
+    arrived_ += arrived;
+    if (sent <= sent_) return;
+    sent_ = sent;
+    wait_ = std::max<Time>(wait, 0);
+    if (from_sent_ < 0) {
+        from_sent_ = sent_;
+        from_wait_ = wait_;
+        arrived_ = 0;
+    }
+}
+
+double FarQueue::pace(Time now, double under_way, double shown, Time round_trip) {
+    const auto round = static_cast<double>(round_trip);
+    if (sent_ > from_sent_) look(shown, round);
+    const bool stands = static_cast<double>(wait_) > kStands * round;
+    ahead_ = stands ? wait_ : 0;
+    if (available_ == 0) return kNone;
+    const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);
+    const double ahead = static_cast<double>(wait_) + (under_way - available_ * since) / line;
+    ahead_ = static_cast<Time>(std::max(ahead, 0.0));
+    const double over = (kTarget * round - std::max(ahead, 0.0)) / (kHorizon * round);
+    return std::clamp(available_ + line * over, kLeast * available_, kMost * available_);
+}
+
+// What the time since the last look has shown.
+void FarQueue::look(double shown, double round) {
+    const auto sending = static_cast<double>(sent_ - from_sent_), grew = static_cast<double>(wait_ - from_wait_);
+    const double coming = sending + grew, sent_rate = arrived_ / sending;
+    const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > kStands * round;
+    line_ *= 1 - std::min(kForgets * sending / round, 1.0);
+    if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);
+    if (available_ == 0) {
+        if (stood && grew > 0 && coming > 0) available_ = arrived_ / coming;
+    } else if (stood) {
+        const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, 2 * available_);
+        available_ = (available_ + shows) / 2;
+    } else {
+        const double grown = available_ * (1 + kGrows * std::min(sending / round, 1.0));
+        available_ = std::max({available_, sent_rate, std::min(grown, (1 + kGrows) * sent_rate)});
+    }
+    if (available_ > shown) available_ = 0;
+    from_sent_ = sent_;
+    from_wait_ = wait_;
+    arrived_ = 0;
+}
+
+}  // namespace dstcc

@@ -1,0 +1,42 @@
+// FarQueue: a queue that is not the sender's own, by what reports say of the newest packet that has arrived, and the pace that keeps
+// it short. For senders that hear reports; those that hear ACKs and decide once a slot have paths/further_on.hpp.
+//
+//   between two looks    packets were sent over ds and came in over da, of which the line further on brought `arrived` bytes. The
+//                        wait W of the newest beyond light and own queue grew by dW = da - ds
+//   line       C         the most that arrived in a time, where the queue stood: less than the line, where others use it
+//   available  A         what leaves the queue as it is. Sent at r it grows by dW / ds = (r - A) / C, so where it stands
+//
+//                            A = r - C dW / ds,    r = arrived / ds: what a full queue dropped did not make it longer
+//
+//                        the mean of this and the last. Where nothing stands it grows by kGrows a round trip, to r (1 + kGrows) at most, and is r at least
+//   ahead      W + (under way - A x the time since that packet was sent) / C: the wait of what is sent now
+//   pace       A + C (kTarget round trips - ahead) / kHorizon round trips, from A / 4 to 5/4 A
+//
+// Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
+#pragma once
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+class FarQueue {
+public:
+    // Of a round trip.
+    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 16, kHorizon = 1.0 / 2, kGrows = 1.0 / 4;
+
+    // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
+    void hear(Time sent, Time wait, double arrived);
+    // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries.
+    double pace(Time now, double under_way, double shown, Time round_trip);
+    // How long what is sent now waits there, as far as anybody can say.
+    Time ahead() const { return ahead_; }
+
+private:
+    void look(double shown, double round_trip);
+
+    Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0;
+    double arrived_ = 0;  // since from_sent_
+    double line_ = 0, available_ = 0;
+};
+
+}  // namespace dstcc

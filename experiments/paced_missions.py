@@ -1,0 +1,85 @@
+"""What coded packets that find their rate play on each mission: a table of docs/learning.md.
+
+    python -m experiments.paced_missions [--seeds 3] [--first 701] [MISSION..]
+
+Interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds, on examples/missions, the demo
+and examples/relays/further-on.toml, each without its own algorithms, settings and restarts: what a user gets who names
+the transport and nothing else. `coded, told` is open-loop at the links' rates, `cubic` on 16 lanes a link; `bound` is
+the clairvoyant one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dstcc.errors import DstccError
+from dstcc.report.printed import heading, interval, line
+from dstcc.run.trials import run_trials
+from dstcc.scenario import Scenario, load_scenario, parse_override
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+MISSIONS = (
+    *sorted(path for path in (EXAMPLES / "missions").glob("*.toml") if path.stem != "new-horizons-dss43"),
+    EXAMPLES / "relays/further-on.toml",
+    EXAMPLES / "demo/mars-two-links.toml",
+)
+LANES = 'mode = "lanes", lanes_per_link = 16'
+TRANSPORTS = {
+    "coded, paced": '{congestion = "paced"}',
+    "coded, told": '{congestion = "open-loop", mode = "coded", handshake = false}',
+    "ltp, told": f'{{congestion = "ltp", {LANES}}}',
+    "cubic": f'{{congestion = "cubic", {LANES}}}',
+    "dstcc": f'{{controller = "dstcc", controller_lanes = 16, {LANES}}}',
+}
+"""Each the whole `[transport]` but for the size of a packet."""
+
+
+def mission(path: Path, transport: str, span: tuple[int, int]) -> Scenario:
+    """A mission under one transport."""
+    plain = load_scenario(path)
+    settings = TRANSPORTS[transport][:-1] + f", mss_bytes = {plain.transport.mss_bytes}}}"
+    keys = ["variant=[]", f"transport={settings}", f"run.seed={span[0]}", f"run.seeds={span[1]}"]
+    return load_scenario(path, [parse_override(one) for one in keys])
+
+
+def plays(scenario: Scenario) -> dict[str, list[float]]:
+    """`weighted_layers` and the bound, a value a seed."""
+    values: dict[str, list[float]] = {"played": [], "bound": []}
+    for trial in run_trials(scenario, quality=False, jobs=1):
+        if trial.metrics is None:
+            raise click.ClickException(f"{trial.id}: {trial.error}")
+        flat = trial.metrics.flat()
+        weight, share = flat["weighted_layers"] or 0.0, flat["oracle_ratio"]
+        values["played"].append(weight)
+        values["bound"].append(weight / share if share else 0.0)
+    return values
+
+
+@click.command()
+@click.argument("missions", nargs=-1)
+@click.option("--seeds", default=3, show_default=True, help="Number of seeds.")
+@click.option("--first", default=701, show_default=True, help="The first seed.")
+@click.option("--only", default="", help="Transports whose name has this text.")
+def main(missions: tuple[str, ...], seeds: int, first: int, only: str) -> None:
+    """Print the table."""
+    chosen = [name for name in TRANSPORTS if only in name]
+    heading("Missions", ("mission", *chosen, "bound"))
+    for path in MISSIONS:
+        if missions and path.stem not in missions:
+            continue
+        cells, bound = [], ""
+        for name in chosen:
+            try:
+                values = plays(mission(path, name, (first, seeds)))
+            except DstccError as error:
+                cells.append(f"refused: {error}")
+                continue
+            cells.append(interval(values["played"]))
+            bound = bound or interval(values["bound"])
+        line(path.stem, *cells, bound)
+
+
+if __name__ == "__main__":
+    main()
