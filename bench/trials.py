@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from dstcc.engine import EngineConfig, clairvoyant_weight, simulate
+from dstcc.layers import layer_weights
 from dstcc.run import write_run
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_override
-from dstcc.weights import layer_weights
 
 from .figure import Measured, core_s, cpu_s, interleaved
 

@@ -13,11 +13,13 @@
     │   └── UnfinishedError    a trial was ended before its end
     └── MissingCapabilityError this machine lacks something (exit 1)
 
-A message names the file, the value and the rule it broke; the command line prints it without a traceback.
+A message names the file, the value and the rule it broke; the command line prints it without a traceback. What it takes
+from a file or a user it shows :func:`printable` and :func:`shortened`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -71,3 +73,22 @@ class UnfinishedError(KernelError):
 
 class MissingCapabilityError(DstccError):
     """This machine lacks a program, a library or a privilege; the message says how to get it."""
+
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that no text for people holds, and a name from a file may: what a terminal may obey, but for newlines and
+tabs."""
+DELETE_AND_C1 = re.compile("[\x7f-\x9f]")
+"""Those of them that JSON lets stand."""
+LONGEST = 80
+"""Characters of a key or a value in a message."""
+
+
+def printable(text: str) -> str:
+    """The text with control characters written out, as ``\\x1b``: a file's name can hold them."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def shortened(text: str) -> str:
+    """A text of the user's in a message: its beginning, if it is long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .home import in_full, played
+from .layers import layer_weights
 from .sharing import sharing_metrics
-from .weights import layer_weights
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
 
-from .characters import shortened
+from .errors import shortened
 
 TABLE, LIST = "must be a table", "must be a list"
 RULES = {

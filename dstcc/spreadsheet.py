@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .characters import printable
+from .errors import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -23,10 +23,10 @@ import click
 import numpy as np
 
 from dstcc.engine import law_weight
+from dstcc.layers import layer_weights
 from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario, draw_trial, engine_config, load_scenario, load_source, parse_override
-from dstcc.weights import layer_weights
 
 HELD_OUT = Path(__file__).parent.parent / "examples/iodst/held-out"
 CODED = ("transport.mode=coded", "coding.repair=auto", "coding.block_s=60")

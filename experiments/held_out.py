@@ -34,6 +34,7 @@ from dstcc import algorithms
 from dstcc.atomic import atomic_write
 from dstcc.engine import AGENT, EngineConfig, clairvoyant_weight, simulate
 from dstcc.errors import InputError
+from dstcc.layers import layer_weights
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.spaces.branched import branched
@@ -45,7 +46,6 @@ from dstcc.scenario.load import parse_override, parse_scenario
 from dstcc.scenario.model import Scenario
 from dstcc.scenario.variant import Variant, as_variant
 from dstcc.stats import estimate
-from dstcc.weights import layer_weights
 
 DELAYS = (1.0, 1.25, 1.5, 2.0)
 KNOWS_RATES = ("fixed", "open-loop")

@@ -70,7 +70,7 @@ LAZY = {
         "dstcc/scenario/contacts.py": 4,
         "dstcc/scenario/fields.py": 1,
         "dstcc/scenario/losses.py": 3,
-        "dstcc/scenario/physics.py": 7,
+        "dstcc/scenario/physics.py": 6,
         "dstcc_kernel/plan.py": 2,
     },
     "controllers are for trials that have one": {
@@ -96,9 +96,6 @@ LAZY = {
     "a wheel has no sources, and counts the compiled engine": {"dstcc/run/identity.py": 1},
     "every pytest session of the machine loads the plugin": {"dstcc/pytest_plugin.py": 5},
     "a worker's own process imports it": {"dstcc/sweeps/conduct.py": 1, "dstcc/sweeps/executors/ray.py": 2},
-    "the scenario loads profiles, whose check asks it for the kinds of losses": {
-        "dstcc_channels/profiles/abstract.py": 1
-    },
 }
 """Imports within functions of modules of our own: why, and how many in which file."""
 

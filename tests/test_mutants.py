@@ -98,39 +98,39 @@ def test_what_the_plan_names_is_there(script: ModuleType) -> None:
 def check(tmp_path: Path, tests: str, more: str = "", *options: str) -> subprocess.CompletedProcess[str]:
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f'least = 0.9\nsample = 60\n[[module]]\npath = "dstcc/weights.py"\ntests = ["{tests}"]\n{more}'
+        f'least = 0.9\nsample = 60\n[[module]]\npath = "dstcc/layers.py"\ntests = ["{tests}"]\n{more}'
     )
     command = [sys.executable, str(SCRIPT), "--plan", str(plan), "--jobs", "1", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_good_tests_pass(tmp_path: Path) -> None:
-    done = check(tmp_path, "tests/test_weights.py")
+    done = check(tmp_path, "tests/test_layers.py")
     assert done.returncode == 0, done.stderr
-    assert "4 of 4 killed: 100.0%" in done.stdout
+    assert "22 of 22 killed: 100.0%" in done.stdout
 
 
 def test_tests_that_see_nothing_and_excuses_that_are_none_fail(tmp_path: Path) -> None:
     (tmp_path / "test_blind.py").write_text(
-        "import dstcc.weights\n\ndef test_it_is_there():\n    assert dstcc.weights.WEIGHT < 101\n"
+        "import dstcc.layers\n\ndef test_it_is_there():\n    assert dstcc.layers.WEIGHT < 101\n"
     )
-    excuse = '[[equivalent]]\npath = "dstcc/weights.py"\nwas = "WEIGHT = 100"\nnow = ["{}"]\nwhy = "a test"\n'.format
+    excuse = '[[equivalent]]\npath = "dstcc/layers.py"\nwas = "WEIGHT = 100"\nnow = ["{}"]\nwhy = "a test"\n'.format
     done = check(tmp_path, str(tmp_path / "test_blind.py"), excuse("WEIGHT = 101") + excuse("WEIGHT = 7"))
     assert done.returncode == 1
-    # of the four changes one makes the weight 101, which fails
-    assert "1 of 4 killed: 25.0%" in done.stdout
+    # of the changes one makes the weight 101, which fails
+    assert "1 of 22 killed: 4.5%" in done.stdout
     assert "+ WEIGHT = 99" in done.stdout
-    assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
-    assert "dstcc/weights.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+    assert "dstcc/layers.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
+    assert "dstcc/layers.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
 
 
 def test_wrong_versions_that_somebody_wrote_are_tried_beside_the_sample(tmp_path: Path) -> None:
     wrong = (
         '[[module.wrong]]\nfind = "WEIGHT = 100"\nreplace = "WEIGHT = {}"\nnote = "another weight"\n'.format
     )
-    done = check(tmp_path, "tests/test_weights.py", wrong(10) + wrong(99.5))
+    done = check(tmp_path, "tests/test_layers.py", wrong(10) + wrong(99.5))
     assert done.returncode == 0, done.stderr
-    assert "6 of 6 killed: 100.0%" in done.stdout
+    assert "24 of 24 killed: 100.0%" in done.stdout
 
 
 def test_a_wrong_version_whose_text_is_gone_is_named(script: ModuleType) -> None:
@@ -149,11 +149,11 @@ def test_the_changes_that_are_held_are_noticed() -> None:
 
 
 def test_a_held_change_that_nothing_notices_fails(tmp_path: Path) -> None:
-    (tmp_path / "test_blind.py").write_text("import dstcc.weights\n\ndef test_it_is_there():\n    pass\n")
-    change = '[[held]]\npath = "dstcc/weights.py"\nwas = "WEIGHT = 100"\nnow = "WEIGHT = {}"\n'.format
+    (tmp_path / "test_blind.py").write_text("import dstcc.layers\n\ndef test_it_is_there():\n    pass\n")
+    change = '[[held]]\npath = "dstcc/layers.py"\nwas = "WEIGHT = 100"\nnow = "WEIGHT = {}"\n'.format
     done = check(tmp_path, str(tmp_path / "test_blind.py"), change(101), "--held")
     assert done.returncode == 1
-    assert "dstcc/weights.py: no test notices WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+    assert "dstcc/layers.py: no test notices WEIGHT = 100 -> WEIGHT = 101" in done.stderr
     done = check(tmp_path, str(tmp_path / "test_blind.py"), change(7), "--held")
     assert done.returncode == 1
-    assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
+    assert "dstcc/layers.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dstcc.characters import printable
-from dstcc.errors import InputError
+from dstcc.errors import InputError, printable
 from dstcc.outputs import Kind, beginning
 from dstcc.reading import read_json
 from dstcc.version import __version__

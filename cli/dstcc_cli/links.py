@@ -176,7 +176,9 @@ def _profile(name: str, as_json: bool, asked: dict[str, Any]) -> None:
     from dstcc_channels.describe import describe_profile, parse_date
     from dstcc_channels.profiles import load_profile
 
-    profile = load_profile(name)
+    from dstcc.scenario.losses import LOSSES
+
+    profile = load_profile(name, LOSSES)
     if asked["ephemeris"] is not None:
         profile = profile.by_ephemeris(asked["ephemeris"])
     date = datetime.now(UTC).replace(microsecond=0) if asked["date"] is None else parse_date(asked["date"])

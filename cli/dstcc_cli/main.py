@@ -21,8 +21,7 @@ from typing import Any, Never
 
 import click
 
-from dstcc.characters import printable, shortened
-from dstcc.errors import DstccError
+from dstcc.errors import DstccError, printable, shortened
 from dstcc.version import __version__
 
 from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from dstcc.characters import DELETE_AND_C1, printable
+from dstcc.errors import DELETE_AND_C1, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

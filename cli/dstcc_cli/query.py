@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dstcc.characters import printable
+from dstcc.errors import printable
 
 from .output import emit_json, show_figures
 

@@ -13,9 +13,9 @@ from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import InputError
 from dstcc.extensions import label
+from dstcc.layers import layer_weights
 from dstcc.metrics import layer_table
 from dstcc.scenario import draw_trial, engine_config, load_source
-from dstcc.weights import layer_weights
 
 from .shown import act, mission_of, seen_of, unplannable
 

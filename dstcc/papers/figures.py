@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.levels import level_name
+from dstcc.layers import level_name
 from dstcc.report.figures.looks import looks
 from dstcc.report.figures.style import (
     GRID,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.errors import RunError
-from dstcc.levels import level_name
+from dstcc.layers import level_name
 from dstcc.reading import read_text
 from dstcc.stats import FEW_SEEDS
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.errors import InputError, RunError
-from dstcc.levels import level_name
+from dstcc.layers import level_name
 from dstcc.outputs import Kind, stranger
 
 from .model import Report, Section, Trial

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.atomic import atomic_directory, atomic_write
-from dstcc.characters import CONTROL
-from dstcc.errors import InputError
+from dstcc.errors import CONTROL, InputError
 from dstcc.outputs import check_output
 from dstcc.spreadsheet import to_csv
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dstcc.engine import Link, Trace
-from dstcc.pcapng import interface_block, packet_block, section_block
+from dstcc.wire import interface_block, packet_block, section_block
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """Mission time 0 of scenarios without a date."""

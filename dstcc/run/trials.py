@@ -23,12 +23,12 @@ from dstcc.engine.config import SAME, subflow_links
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.home import brought_home
+from dstcc.layers import layer_weights
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.placed import placed_rows
 from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
-from dstcc.weights import layer_weights
 
 from .backends import BACKENDS, Backend
 from .shared import Once, TrialSetups

@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dstcc.characters import shortened
-from dstcc.errors import ScenarioError
+from dstcc.errors import ScenarioError, shortened
 from dstcc.extensions import anchored, is_file
 from dstcc.reading import MOST_DEPTH, check_depth, parse_toml, read_toml
 from dstcc.rules import rule_of, value_of

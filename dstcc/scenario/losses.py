@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import AfterValidator, model_validator
 
-from dstcc.engine.config import Loss
+from dstcc.engine.config import FrameSchedule, Loss
 
 from .changing import Chain as StateChain
 from .changing import Ramp, Rows, States, lines, walk
 from .fields import NS_PER_S, DrawableDb, DrawableProbability, Probability, Table, broken, ns
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -119,9 +117,27 @@ class LossKind:
 
 
 def _coded(model: LossModel, drawing: Drawing) -> Loss:
-    from .physics import coded_loss
+    """A code at a constant Eb/N0: whole frames, or (``uncoded``) independent bits."""
+    from dstcc_channels.codes import UNCODED, code
 
-    return coded_loss(model.code or "", drawing.number("ebn0_db", model.ebn0_db))
+    known, ebn0_db = code(model.code or ""), drawing.number("ebn0_db", model.ebn0_db)
+    if model.code == UNCODED:
+        return Loss("ber", rate=float(known.frame_error_rate(ebn0_db)))
+    grid, log10_fer = known.curve()
+    return Loss(
+        "frames",
+        frames=FrameSchedule(
+            frame_bits=known.frame_bits,
+            t_ns=np.zeros(1, dtype=np.int64),
+            ebn0_db=np.array([ebn0_db]),
+            scintillation_index=np.zeros(1),
+            coherence_ns=ns(1.0),
+            curve_from_db=float(grid[0]),
+            curve_step_db=float(grid[1] - grid[0]),
+            log10_fer=log10_fer,
+            code=model.code or "",
+        ),
+    )
 
 
 def _table(model: LossModel, _drawing: Drawing) -> Loss:
@@ -150,8 +166,6 @@ def _describe_schedule(loss: Loss) -> object:
 
 def mean_rate(loss: Loss, until_s: float) -> float:
     """The mean chance of loss of a schedule from mission time 0 to ``until_s``."""
-    import numpy as np
-
     end = until_s * NS_PER_S
     t = np.array([0.0, *(float(at) for at in loss.t_ns if 0 < at < end), end])
     p = np.interp(t, np.array(loss.t_ns, dtype=float), loss.rates)

@@ -24,6 +24,7 @@ from dstcc.errors import InputError
 from .changing import Steps
 from .contacts import Obstacles, clipped, dark_windows, planned_delay, planned_rate
 from .fields import BodyPair, broken, ns
+from .losses import LOSSES
 
 if TYPE_CHECKING:
     from dstcc_channels.profiles import Profile
@@ -117,30 +118,6 @@ def at_rate(loss: EngineLoss, planned_bps: float, rate: Steps) -> EngineLoss:
     )
 
 
-def coded_loss(name: str, ebn0_db: float) -> EngineLoss:
-    """A code at a constant Eb/N0: whole frames, or (``uncoded``) independent bits."""
-    from dstcc_channels.codes import UNCODED, code
-
-    known = code(name)
-    if name == UNCODED:
-        return EngineLoss("ber", rate=float(known.frame_error_rate(ebn0_db)))
-    grid, log10_fer = known.curve()
-    return EngineLoss(
-        "frames",
-        frames=FrameSchedule(
-            frame_bits=known.frame_bits,
-            t_ns=np.zeros(1, dtype=np.int64),
-            ebn0_db=np.array([ebn0_db]),
-            scintillation_index=np.zeros(1),
-            coherence_ns=ns(1.0),
-            curve_from_db=float(grid[0]),
-            curve_step_db=float(grid[1] - grid[0]),
-            log10_fer=log10_fer,
-            code=name,
-        ),
-    )
-
-
 def clamped(name: str, ebn0_db: float) -> str | None:
     """A note on the value used for an Eb/N0 outside a code's table; ``None`` inside."""
     from dstcc_channels.codes import code
@@ -153,7 +130,7 @@ def profile_of(name_or_path: str) -> Profile:
     """A profile, read once."""
     from dstcc_channels.profiles import load_profile
 
-    return load_profile(name_or_path)
+    return load_profile(name_or_path, LOSSES)
 
 
 def abstract_keys(name_or_path: object) -> dict[str, Any]:

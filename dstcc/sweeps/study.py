@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.algorithms import CONTROLLERS
-from dstcc.characters import shortened
-from dstcc.errors import InputError
+from dstcc.errors import InputError, shortened
 from dstcc.extensions import anchored
 from dstcc.reading import check_depth, read_toml
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, Link, clairvoyant_weight
+from dstcc.layers import layer_weights
 from dstcc.metrics import compute, play_by_deadline
-from dstcc.weights import layer_weights
 
 SHARES = (
     "playback_ratio",

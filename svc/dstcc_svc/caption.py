@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dstcc.clock import MISSION_TIME, Clock
-from dstcc.levels import level_name
+from dstcc.layers import level_name
 from dstcc_svc.seen import Seen
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
-from dstcc.characters import printable
+from dstcc.errors import printable
 from tests.quick import QUICK
 
 ESCAPE = "\x1b[2J"

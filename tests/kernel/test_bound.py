@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from dstcc.engine import EngineConfig, clairvoyant_weight, least_playout_delay_ns
+from dstcc.layers import layer_weights
 from dstcc.metrics import play_by_deadline
 from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
-from dstcc.weights import layer_weights
 
 KERNEL = BACKENDS["kernel"]
 MISSION = """

@@ -16,7 +16,7 @@ from dstcc_kernel.plan import way_of
 
 from dstcc.engine import Link, Loss
 from dstcc.engine.simulate import channel_losses
-from dstcc.scenario.physics import coded_loss
+from dstcc.scenario.losses import Drawing, LossModel
 
 NAME, RATE_BPS, SCALE = "ccsds-turbo-1/2-8920", 500e3, 60.0
 COHERENCE_NS = 182_000_000
@@ -31,7 +31,8 @@ def faded(index: float) -> Loss:
     """A tenth of the packets or more are lost: at FER 0.04 without fading, 1 dB above the threshold with it."""
     known = code(NAME)
     ebn0_db = known.required_ebn0_db(1e-4) + 1 if index else known.required_ebn0_db(0.04)
-    loss = coded_loss(NAME, ebn0_db)
+    model = LossModel(code=NAME, ebn0_db=ebn0_db)
+    loss = model.engine(Drawing(lambda _key, value: float(value)))
     assert loss.frames is not None
     frames = replace(loss.frames, scintillation_index=np.array([index]), coherence_ns=COHERENCE_NS)
     return replace(loss, frames=frames)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dstcc.engine import clairvoyant_weight
+from dstcc.layers import layer_weights
 from dstcc.run import plan, write_run
 from dstcc.run.backends import BACKENDS, Backend
 from dstcc.run.least_delay import documents, least_playout_delays
@@ -20,7 +21,6 @@ from dstcc.scenario import (
     load_source,
     parse_override,
 )
-from dstcc.weights import layer_weights
 
 LOSSLESS = "link.0.loss="
 SIMULATOR, KERNEL = BACKENDS["simulator"], BACKENDS["kernel"]

@@ -16,6 +16,7 @@ from dstcc.reading import read_toml
 from dstcc.rules import rule_of, value_of
 
 from ..data import nearest
+from .abstract import LOSSES
 from .model import Direction, Down, FixedUp, Profile, Up
 
 __all__ = ["Direction", "Down", "FixedUp", "Profile", "Up", "load_profile", "profile_names"]
@@ -30,10 +31,11 @@ def profile_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in shipped.glob("*.toml")))
 
 
-def load_profile(name_or_path: str | Path) -> Profile:
+def load_profile(name_or_path: str | Path, losses: tuple[str, ...] = LOSSES) -> Profile:
     """Read a shipped profile by name, or a file by path (with a ``/`` or ending in ``.toml``).
 
-    Raises :class:`InputError` naming the file, the key and the rule that is broken, or the existing names.
+    ``losses`` are the keys that an abstract profile's loss may have: a scenario knows more of them. Raises
+    :class:`InputError` naming the file, the key and the rule that is broken, or the existing names.
     """
     text = str(name_or_path)
     if "/" in text or text.endswith(".toml"):
@@ -48,7 +50,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
     for key in ("name", "file"):
         if key in document:
             raise InputError(f"{path}: {key}: is the file's own; leave it out")
-    return _checked({**document, "name": path.stem, "file": path}, str(path))
+    return _checked({**document, "name": path.stem, "file": path}, str(path), losses)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -58,9 +60,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such profile file") from None
 
 
-def _checked(document: dict[str, Any], source: str) -> Profile:
+def _checked(document: dict[str, Any], source: str, losses: tuple[str, ...]) -> Profile:
     try:
-        return Profile.model_validate(document)
+        return Profile.model_validate(document, context=losses)
     except ValidationError as error:
         raise InputError("\n".join(f"{source}: {_describe(dict(item))}" for item in error.errors())) from None
     except InputError as error:

@@ -37,10 +37,15 @@ BOUNDS = {
     "loss.ebn0_db": (-50.0, 100.0),
 }
 GE_KEYS = ("p", "r", "good", "bad")
+LOSSES = ("packet", "ber", "gilbert_elliott", "ebn0_db")
+"""The keys of loss processes that channel models describe."""
 
 
-def check_link(link: dict[str, Any]) -> None:
-    """Raise :class:`InputError`, which begins with the key, for a value that no link can have."""
+def check_link(link: dict[str, Any], losses: tuple[str, ...]) -> None:
+    """Raise :class:`InputError`, which begins with the key, for a value that no link can have.
+
+    ``losses`` are the keys of which a loss has one.
+    """
     _known(link, LINK_KEYS, "link")
     for key in NEEDED:
         if key not in link:
@@ -50,18 +55,16 @@ def check_link(link: dict[str, Any]) -> None:
             _drawable(f"link.{key}", link[key], *BOUNDS[key])
     for key in ("loss", "up_loss"):
         if key in link:
-            _loss(f"link.{key}", link[key])
+            _loss(f"link.{key}", link[key], losses)
 
 
-def _loss(key: str, loss: Any) -> None:
+def _loss(key: str, loss: Any, losses: tuple[str, ...]) -> None:
     if not isinstance(loss, dict):
         raise InputError(f"{key} = {loss!r}: must be a table, like {{packet = 1e-3}}")
-    from dstcc.scenario.losses import LOSSES  # the table of kinds; a scenario loads profiles, so not before
-
-    _known(loss, (*LOSSES, "code"), key)
-    kinds = [name for name in LOSSES if name in loss]
+    _known(loss, (*losses, "code"), key)
+    kinds = [name for name in losses if name in loss]
     if len(kinds) != 1:
-        raise InputError(f"{key}: needs exactly one of {', '.join(LOSSES)} (ebn0_db with code)")
+        raise InputError(f"{key}: needs exactly one of {', '.join(losses)} (ebn0_db with code)")
     (kind,) = kinds
     if (kind == "ebn0_db") != ("code" in loss):
         raise InputError(f"{key}: ebn0_db and code need each other")

@@ -9,7 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from dstcc.errors import InputError
@@ -18,7 +27,7 @@ from ..codes import CODE_NAMES, code
 from ..data import nearest
 from ..geometry import BODIES, EPHEMERIDES, CircularOrbit
 from ..terminals import Terminal, terminal
-from .abstract import check_link
+from .abstract import LOSSES, check_link
 
 BANDS_HZ = {"x": (7e9, 9e9), "k": (18e9, 27e9), "ka": (27e9, 40e9)}
 """K and Ka of IEEE 521; X with deep space's 7.1 GHz up and 8.4 GHz down. The tables of stations, weather and
@@ -207,13 +216,13 @@ class Profile(Table):
         return self.model_copy(update={"path": self.path.model_copy(update={"ephemeris": name})})
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Profile:
+    def _one_kind(self, losses: ValidationInfo) -> Profile:
         given = [key for key in ("path", "down", "up") if getattr(self, key) is not None]
         if self.link is not None:
             if given:
                 raise broken(f"[link] makes the profile abstract; it cannot have [{given[0]}] too")
             try:
-                check_link(self.link)
+                check_link(self.link, losses.context or LOSSES)
             except InputError as error:
                 raise broken(str(error)) from None
         elif missing := [key for key in ("path", "down", "up") if key not in given]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dstcc.levels import level_name
+from dstcc.layers import level_name
 from dstcc.report.model import Algorithm, Section
 
 from .style import (

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dstcc.characters import CONTROL, printable
-from dstcc.errors import KernelError
+from dstcc.errors import CONTROL, KernelError, printable
 from dstcc.reading import opened
 
 from .mission import HOSTS, STDERR, STDOUT

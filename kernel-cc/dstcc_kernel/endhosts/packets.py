@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dstcc.errors import KernelError
-from dstcc.pcapng import interface_block, packet_block, section_block
 from dstcc.reading import opened
+from dstcc.wire import interface_block, packet_block, section_block
 
 from .capture import BLOCK, PACKETS
 from .mission import Mission

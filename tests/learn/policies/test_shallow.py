@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from dstcc.engine import EngineConfig, EngineResult, simulate
+from dstcc.layers import layer_weights
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
-from dstcc.weights import layer_weights
 
 ONE = ([41_000, 36_000, 24_000], ((115_200, 1.0),))
 TWO = ([124_000, 109_000, 78_000], ((115_200, 1.0), (240_000, 1.2)))
