@@ -4,42 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from dstcc.errors import ScenarioError
 from dstcc.metrics import Metrics
 from dstcc.scenario.bounds import Bound, parse_bound
 
+if TYPE_CHECKING:
+    from dstcc.run import Row, Trial
+
 MISSED = 3
 """Exit code of a command whose trials missed a bound."""
-
-
-class Judged(Protocol):
-    """The part of a trial that bounds use."""
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def congestion(self) -> str:
-        """Its congestion control."""
-
-    @property
-    def scheduler(self) -> str:
-        """Its scheduler."""
-
-    @property
-    def variant(self) -> str | None:
-        """The label of its variant."""
-
-    @property
-    def controller(self) -> str | None:
-        """The name of its policy."""
-
-    @property
-    def metrics(self) -> Metrics | None:
-        """``None`` when it failed; then no bound is checked."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +57,7 @@ def out_of_reach(metrics: Metrics) -> bool:
     return values["oracle_ratio"] is None and values["stalls"] is None and values["weighted_layers"] == 0
 
 
-def unseen(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
+def unseen(expect: Mapping[str, str], trials: Iterable[Trial | Row]) -> list[str]:
     """The keys of bounds that are skipped for a trial: their metric has no value as nothing was reachable."""
     away = [trial for trial in trials if trial.metrics is not None and out_of_reach(trial.metrics)]
     keys = []
@@ -94,7 +69,7 @@ def unseen(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
     return keys
 
 
-def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) -> list[Miss]:
+def check(expect: Mapping[str, str], trials: Iterable[Trial | Row], *, where: str) -> list[Miss]:
     """Every bound that a trial misses; each covered trial must keep it. Bounds that :func:`unseen` names are skipped.
 
     Raises :class:`~dstcc.errors.ScenarioError`, naming the file ``where``, for a layer that the video lacks.
@@ -108,18 +83,19 @@ def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) ->
     return misses
 
 
-def idle(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
+def idle(expect: Mapping[str, str], trials: Iterable[Trial | Row]) -> list[str]:
     """The keys of bounds on contenders of which there is no trial."""
     tried = list(trials)
     bounds = [parse_bound(key, text, None) for key, text in expect.items()]
     return [bound.key for bound in bounds if not any(_covers(bound, trial) for trial in tried)]
 
 
-def _covers(bound: Bound, trial: Judged) -> bool:
-    return bound.covers(trial.congestion, trial.scheduler, trial.variant, trial.controller)
+def _covers(bound: Bound, trial: Trial | Row) -> bool:
+    key = trial.key
+    return bound.covers(key.congestion, key.scheduler, key.variant, key.controller)
 
 
-def _miss(bound: Bound, trial: Judged, where: str) -> list[Miss]:
+def _miss(bound: Bound, trial: Trial | Row, where: str) -> list[Miss]:
     values = trial.metrics.flat() if trial.metrics else {}
     if bound.metric not in values:
         raise ScenarioError(f"{where}: expect.{bound.key}: the video has no such layer ({', '.join(values)})")

@@ -7,8 +7,8 @@ deadlines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -99,11 +99,20 @@ class Metrics:
 
     def flat(self) -> dict[str, float | None]:
         """Name → value with ``layers_played`` spread out, as ``trials.parquet`` and ``[expect]`` use them."""
-        names = ["none", *map(str, range(len(self.layers_played) - 1))]
-        shares = {
-            f"layers_played.{name}": share for name, share in zip(names, self.layers_played, strict=True)
-        }
-        return {**shares, **self.values}
+        return {**dict(zip(LEVELS, self.layers_played, strict=False)), **self.values}
+
+    @classmethod
+    def of(cls, flat: Mapping[str, float | None]) -> Metrics:
+        """From what :meth:`flat` gave, and whatever else is there."""
+        shares = (flat.get(name) for name in LEVELS)
+        return cls(
+            tuple(one for one in shares if one is not None), {name: flat.get(name) for name in METRICS}
+        )
+
+    def with_pictures(self, quality: Quality) -> Metrics:
+        """With the scores of the played video."""
+        scores = {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
+        return replace(self, values=self.values | scores)
 
 
 @dataclass(frozen=True)
@@ -184,13 +193,12 @@ def compute(
     playback: Playback,
     *,
     best_weight: float | None,
-    quality: Quality | None = None,
     links: Sequence[Link] = (),
 ) -> Metrics:
     """All metrics of a trial.
 
-    ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` without deadlines; ``quality`` is that of
-    the played video, ``None`` without pictures; ``links`` are the trial's links, from which sharing is computed.
+    ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` without deadlines; ``links`` are the
+    trial's, from which sharing is computed. Those of pictures are for :meth:`Metrics.with_pictures`.
     """
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
@@ -213,8 +221,6 @@ def compute(
     values |= _transfer(result, in_time) | sharing_metrics(links, result) | _coding(result)
     if "guard_clamps" in result.totals:
         values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
-    if quality is not None:
-        values |= {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
     if best_weight is not None:
         values["oracle_ratio"] = _ratio(earned, best_weight)
     return Metrics(shares, values)

@@ -71,7 +71,7 @@ def plays_beside(scenario: Scenario) -> tuple[dict[str, list[float]], dict[str, 
     own: dict[str, list[float]] = {}
     steered: dict[str, list[float]] = {}
     for trial in run_trials(scenario, quality=False, jobs=1):
-        values = own if trial.controller is None else steered
+        values = own if trial.key.controller is None else steered
         if trial.metrics is None:
             raise click.ClickException(f"{scenario.scenario.name}: {trial.id}: {trial.error}")
         for key, value in trial.metrics.flat().items():

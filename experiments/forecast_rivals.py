@@ -47,7 +47,7 @@ def learn(mission: str, folder: Path, episodes: int) -> Path:
 def played(scenario: Scenario) -> list[float]:
     """Each seed's `weighted_layers`, under the controller where one is named."""
     steered = bool(scenario.transport.controller)
-    trials = [one for one in run_trials(scenario, quality=False) if bool(one.controller) == steered]
+    trials = [one for one in run_trials(scenario, quality=False) if bool(one.key.controller) == steered]
     failed = [f"{trial.id}: {trial.error}" for trial in trials if trial.metrics is None]
     if failed:
         raise click.ClickException("; ".join(failed))

@@ -1,35 +1,28 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import pytest
 
 from dstcc.errors import ScenarioError
 from dstcc.expect import check, idle, out_of_reach, unseen
 from dstcc.metrics import METRICS, Metrics
+from dstcc.run import Row
+from dstcc.run.trials import TrialKey
 
 
-@dataclass(frozen=True)
-class Trial:
-    congestion: str
-    scheduler: str = "minrtt"
-    metrics: Metrics | None = None
-    variant: str | None = None
-    controller: str | None = None
-
-    @property
-    def id(self) -> str:
-        return f"{self.congestion}+{self.scheduler}/s1"
+def trial(congestion: str, scheduler: str = "minrtt", **values: float) -> Row:
+    metrics = Metrics((0.25, 0.75), {**dict.fromkeys(METRICS), **values})
+    key = TrialKey(congestion, scheduler, 1)
+    return Row({"id": key.id, **vars(key), "status": "ok", "error": None, **metrics.flat()})
 
 
-def trial(congestion: str, scheduler: str = "minrtt", **values: float) -> Trial:
-    return Trial(congestion, scheduler, Metrics((0.25, 0.75), {**dict.fromkeys(METRICS), **values}))
+def named(one: Row, **names: str) -> Row:
+    return Row(one.values | names)
 
 
 TRIALS = [trial("cubic", playback_ratio=0.9), trial("bbr", playback_ratio=0.99, ssim=1.0)]
 
 
-def missed(expect: dict[str, str], trials: list[Trial] | None = None) -> list[str]:
+def missed(expect: dict[str, str], trials: list[Row] | None = None) -> list[str]:
     return [str(miss) for miss in check(expect, trials or TRIALS, where="s.toml")]
 
 
@@ -78,7 +71,8 @@ def test_a_layer_that_the_video_lacks_is_an_error() -> None:
 
 
 def test_a_failed_trial_misses_nothing() -> None:
-    assert missed({"playback_ratio": "> 1"}, [Trial("cubic")]) == []
+    failed = Row(trial("cubic").values | {"status": "failed", "error": "no luck"})
+    assert missed({"playback_ratio": "> 1"}, [failed]) == []
 
 
 def test_bounds_that_no_trial_could_miss_are_named() -> None:
@@ -89,7 +83,7 @@ def test_bounds_that_no_trial_could_miss_are_named() -> None:
 
 def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() -> None:
     plain, tuned = trial("cubic", playback_ratio=0.2), trial("cubic", playback_ratio=0.9)
-    trials = [plain, replace(tuned, variant="tuned")]
+    trials = [plain, named(tuned, variant="tuned")]
     assert missed({"cubic.playback_ratio": "<= 0.5"}, trials) == []
     assert missed({"tuned.playback_ratio": ">= 0.5"}, trials) == []
     assert missed({"cubic+minrtt.playback_ratio": "<= 0.5"}, trials) == []
@@ -100,9 +94,9 @@ def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() 
 def test_a_bound_on_a_controller_is_for_its_trials_alone() -> None:
     ours, other = trial("agent", "agent", playback_ratio=0.9), trial("agent", "agent", playback_ratio=0.2)
     trials = [
-        replace(ours, controller="dstcc"),
-        replace(other, controller="my.v2"),
-        replace(other, controller="dstcc", variant="eager dstcc"),
+        named(ours, controller="dstcc"),
+        named(other, controller="my.v2"),
+        named(other, controller="dstcc", variant="eager dstcc"),
         *TRIALS,
     ]
     assert missed({"dstcc.playback_ratio": ">= 0.5"}, trials) == []

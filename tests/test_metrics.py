@@ -191,7 +191,7 @@ class Scores:
 
 def test_quality_is_passed_on() -> None:
     made, scores = result(SOURCE, list(COMPLETE)), cast("Quality", Scores())
-    computed = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=scores)
+    computed = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0).with_pictures(scores)
     assert [computed.values[name] for name in ("psnr_db", "ssim", "vmaf")] == [40.0, 0.99, 95.0]
     assert tuple(computed.values) == METRICS
     assert computed.values["playback_ratio"] == 1.0

@@ -10,7 +10,7 @@ from .output import say, show_figures
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dstcc.run import Done
+    from dstcc.run import Row
 
 SHOWN = {
     "playback_ratio": ("played", "{:.1%}"),
@@ -47,22 +47,22 @@ MOST_ROWS = 30
 """With more trials than this the table has a row for each algorithm, with the values over its seeds."""
 
 
-def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[str, Any]]) -> None:
+def show_trials(title: str, done: Sequence[Row], algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Print the table, and below it a legend of its abbreviations; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
     for line in [*others(done), *legend(algorithms)]:
         say(line)
 
 
-def others(done: Sequence[Done]) -> list[str]:
+def others(done: Sequence[Row]) -> list[str]:
     """The throughput of background flows beside each algorithm: a line per congestion control and link, over seeds."""
     rates_by_flow: dict[tuple[str, str, str], list[float]] = {}
     trials: dict[str, set[str]] = {}
     for trial in done:
         for flow in trial.flows:
-            key = trial.name, str(flow["link"]), str(flow["congestion"])
+            key = trial.key.name, str(flow["link"]), str(flow["congestion"])
             rates_by_flow.setdefault(key, []).append(float(str(flow["throughput_bps"] or 0)))
-            trials.setdefault(trial.name, set()).add(trial.id)
+            trials.setdefault(trial.key.name, set()).add(trial.id)
     lines = []
     for (name, link, control), rates in rates_by_flow.items():
         each, count = sum(rates) / len(rates), len(rates) // len(trials[name])
@@ -121,7 +121,7 @@ def _scales(algorithms: Sequence[Mapping[str, Any]]) -> bool:
     return len({one["scale"] for one in algorithms}) > 1
 
 
-def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
+def _table(title: str, done: Sequence[Row], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
@@ -148,35 +148,36 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
             cells.append(_cell(key, values.get(key)) if values else "failed" if key == names[0] else "")
             if pooled and key in HEADLINES:
                 cells += [_interval(trials, key), *(_spread(trials, key) if key == RANKS else ())]
-        table.add_row(*cells, *_footing(algorithms[trials[0].name], apart))
+        table.add_row(*cells, *_footing(algorithms[trials[0].key.name], apart))
     return table
 
 
-def _rows(done: Sequence[Done]) -> list[tuple[str, list[Done]]]:
+def _rows(done: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Names and trials of the rows: one per trial, or one per algorithm where trials are many."""
     from dstcc.algorithms import mark
 
     if len(done) <= MOST_ROWS:
-        names = [(trial.id, mark(trial.congestion, trial.scheduler).strip()) for trial in done]
+        names = [(trial.id, mark(trial.key.congestion, trial.key.scheduler).strip()) for trial in done]
         return [
             (f"{name} {note}".strip() if len(name) + len(note) < LONG else f"{name}\n{note}", [trial])
             for (name, note), trial in zip(names, done, strict=True)
         ]
-    grouped: dict[str, list[Done]] = {}
+    grouped: dict[str, list[Row]] = {}
     for trial in done:
-        grouped.setdefault(trial.name, []).append(trial)
+        grouped.setdefault(trial.key.name, []).append(trial)
     marks = {
-        name: mark(trials[0].congestion, trials[0].scheduler).strip() for name, trials in grouped.items()
+        name: mark(trials[0].key.congestion, trials[0].key.scheduler).strip()
+        for name, trials in grouped.items()
     }
     return [(f"{name}\n{marks[name]}".strip(), trials) for name, trials in grouped.items()]
 
 
-def _seeds(trials: Sequence[Done]) -> str:
+def _seeds(trials: Sequence[Row]) -> str:
     finished = sum(trial.metrics is not None for trial in trials)
     return f"{len(trials)}" if finished == len(trials) else f"{finished} of {len(trials)}"
 
 
-def _values(trials: Sequence[Done]) -> dict[str, float | None]:
+def _values(trials: Sequence[Row]) -> dict[str, float | None]:
     """The metrics of a trial, or over seeds the values that reports give; empty if all trials failed."""
     from dstcc.stats import estimate
 
@@ -187,18 +188,18 @@ def _values(trials: Sequence[Done]) -> dict[str, float | None]:
     return {name: estimate(values).value for name, values in samples.items() if values}
 
 
-def _over_seeds(trials: Sequence[Done], key: str) -> list[float]:
+def _over_seeds(trials: Sequence[Row], key: str) -> list[float]:
     candidates = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
     return [value for value in candidates if value is not None]
 
 
-def _spread(trials: Sequence[Done], key: str) -> tuple[str, str]:
+def _spread(trials: Sequence[Row], key: str) -> tuple[str, str]:
     """Mean and worst of the seeds, beside the interquartile mean."""
     values = _over_seeds(trials, key)
     return (_cell(key, sum(values) / len(values)), _cell(key, min(values))) if values else ("–", "–")
 
 
-def _interval(trials: Sequence[Done], key: str) -> str:
+def _interval(trials: Sequence[Row], key: str) -> str:
     from dstcc.stats import estimate
 
     values = _over_seeds(trials, key)

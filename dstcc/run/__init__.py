@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from .asked import Asked, ask
 from .backends import Backend, backend_of
-from .directory import RUN, Done, Finished, Run, load_run, write_run
+from .directory import RUN, Finished, Run, load_run, write_run
 from .plan import Plan, plan
+from .tables import Row
 from .trials import Trial, load_controllers, run_trials, scenarios_of, trial_keys
 
 __all__ = [
     "RUN",
     "Asked",
     "Backend",
-    "Done",
     "Finished",
     "Plan",
+    "Row",
     "Run",
     "Trial",
     "ask",

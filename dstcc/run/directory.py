@@ -28,11 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dstcc.algorithms import reconstructed
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
 from dstcc.machine import git_commit, machine
-from dstcc.metrics import METRICS, Metrics
+from dstcc.metrics import METRICS
 from dstcc.outputs import Kind, check_output, stranger
 from dstcc.parquet import UNREADABLE, Places, read_parquet
 from dstcc.reading import read_json, read_toml
@@ -68,7 +67,7 @@ from .agreement import (
 from .backends import Backend
 from .footing import footings
 from .identity import Identity, carrier_of
-from .kept import Kept, Record
+from .kept import Kept
 from .least_delay import documents, least_playout_delays
 from .link_table import LINKS, READ, links_table
 from .logs import log_names, logs_of, write_logs
@@ -79,17 +78,15 @@ from .tables import (
     SAMPLES,
     TRIALS,
     VALUES,
+    Row,
     chunk_file,
-    chunk_rows,
+    rows_of,
     sample_file,
-    sample_rows,
-    trial_row,
     trials_table,
 )
 from .trials import (
     SIMULATOR,
     Judge,
-    Trial,
     TrialKey,
     iter_trials,
     left_early,
@@ -121,55 +118,10 @@ where it changes."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """What is kept of a trial once its rows are written."""
-
-    id: str
-    congestion: str
-    scheduler: str
-    controller: str | None
-    variant: str | None
-    seed: int
-    status: str
-    error: str | None
-    metrics: Metrics | None
-    flows: list[dict[str, object]]
-    """What became of the background flows; the document has them where there are any."""
-    contacts: list[dict[str, float]]
-    """What each contact brought home, likewise."""
-    layers: list[dict[str, int]]
-    """What each link carried of each layer, where the kernel was told which has which."""
-
-    @property
-    def name(self) -> str:
-        """Whose trial it is, as in ``algorithms`` of ``run.json``."""
-        return TrialKey(self.congestion, self.scheduler, self.seed, self.controller, self.variant).name
-
-    def document(self) -> dict[str, object]:
-        """The trial as ``dstcc emulate --json`` prints it."""
-        rebuilt = reconstructed(self.congestion, self.scheduler)
-        return {
-            "id": self.id,
-            "congestion": self.congestion,
-            "scheduler": self.scheduler,
-            "controller": self.controller,
-            "seed": self.seed,
-            "status": self.status,
-            "metrics": self.metrics.document() if self.metrics else None,
-            **({"variant": self.variant} if self.variant else {}),
-            **({"reconstruction": list(rebuilt)} if rebuilt else {}),
-            **({"error": self.error} if self.error else {}),
-            **({"flows": self.flows} if self.flows else {}),
-            **({"contacts": self.contacts} if self.contacts else {}),
-            **({"layers": self.layers} if self.layers else {}),
-        }
-
-
-@dataclass(frozen=True)
 class Finished:
     """A run that was written: its trials and its ``run.json``."""
 
-    trials: list[Done]
+    trials: list[Row]
     meta: dict[str, Any]
 
 
@@ -321,7 +273,7 @@ def write_run(
             kept = around.enter_context(Kept(path, same, resume=resume, force=force))
             hashes = trial_hashes(resolved, keys, backend=backend, policies=policies, quality=quality)
         folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
-        done, rows = [], []
+        rows: list[Row] = []
         found = {place for place in range(len(keys)) if kept is not None and kept.has(hashes[place])}
         carried = iter_trials(
             scenario,
@@ -334,28 +286,26 @@ def write_run(
             only=[key for place, key in enumerate(keys) if place not in found],
         )
         with (
-            chunk_file(folder / "chunks.parquet") as chunks,
-            sample_file(folder / "samples.parquet") as samples,
+            chunk_file(folder / "chunks.parquet") as chunk_table,
+            sample_file(folder / "samples.parquet") as sample_table,
             left_early(carried) as trials,
         ):
             for place in range(len(keys)):
                 if kept is not None and place in found:
-                    record = kept.load(hashes[place])
+                    row, tables = kept.load(hashes[place])
                     kept.take_logs(hashes[place], folder)
-                    judge.warnings += [note for note in record.warnings if note not in judge.warnings]
+                    judge.warnings += [note for note in row.warnings if note not in judge.warnings]
                 else:
                     said, trial = len(judge.warnings), next(trials)
                     if trial.outcome is not None:
                         judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
-                    record = _record(trial, judge.warnings[said:])
+                    row, tables = Row.of(trial, judge.warnings[said:]), rows_of(trial)
                     if kept is not None and trial.outcome is not None:
-                        kept.save(hashes[place], record, logs_of(folder, trial.id))
-                rows.append(record.row)
-                if record.chunks is not None:
-                    chunks.add(record.chunks)
-                if record.samples is not None:
-                    samples.add(record.samples)
-                done.append(_done(record.done))
+                        kept.save(hashes[place], row, tables, logs_of(folder, trial.id))
+                rows.append(row)
+                for name, table in (("chunks", chunk_table), ("samples", sample_table)):
+                    if name in tables:
+                        table.add(tables[name])
                 advance()
             trials.close()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
@@ -366,12 +316,12 @@ def write_run(
         meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
         meta["algorithms"] = [one.document() for one in footings(scenario, source, keys, policies, backend)]
         meta["controllers"] = [policy.about() for policy in policies.values()]
-        placed = {one.id: one.layers for one in done if one.layers}
+        placed = {row.id: row.layers for row in rows if row.layers}
         meta |= {"layers": placed} if placed else {}
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
-    return Finished(done, meta)
+    return Finished(rows, meta)
 
 
 def trial_hashes(
@@ -410,12 +360,12 @@ def load_run(path: Path) -> Run:
     return Run(path, meta, scenario, trials)
 
 
-def _ends_s(rows: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+def _ends_s(rows: Sequence[Row]) -> dict[int, float]:
     """Seed → when its longest trial ended."""
     ends_s: dict[int, float] = {}
     for row in rows:
-        if "end_s" in row:
-            ends_s[row["seed"]] = max(row["end_s"], ends_s.get(row["seed"], 0.0))
+        if "end_s" in row.values:
+            ends_s[row.key.seed] = max(row.values["end_s"], ends_s.get(row.key.seed, 0.0))
     return ends_s
 
 
@@ -474,38 +424,6 @@ def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
         return resolved
     video = resolved.video.model_copy(update={"stream": str(Path("..", stream.relative_to(home)))})
     return resolved.model_copy(update={"video": video})
-
-
-def _record(trial: Trial, warnings: Sequence[str]) -> Record:
-    key, outcome = trial.key, trial.outcome
-    seen = outcome or trial.partial
-    done = {
-        "id": trial.id,
-        "congestion": key.congestion,
-        "scheduler": key.scheduler,
-        "controller": key.controller,
-        "variant": key.variant,
-        "seed": key.seed,
-        "status": trial.status,
-        "error": trial.error,
-        "metrics": vars(trial.metrics) if trial.metrics else None,
-        "flows": outcome.flows if outcome else [],
-        "contacts": outcome.contacts if outcome else [],
-        "layers": outcome.layers if outcome else [],
-    }
-    return Record(
-        trial_row(trial),
-        done,
-        chunk_rows(trial.id, outcome) if outcome else None,
-        sample_rows(trial.id, seen) if seen else None,
-        tuple(warnings),
-    )
-
-
-def _done(fields: Mapping[str, Any]) -> Done:
-    metrics = fields["metrics"]
-    whole = Metrics(tuple(metrics["layers_played"]), metrics["values"]) if metrics else None
-    return Done(**{**fields, "metrics": whole})
 
 
 def _identity(

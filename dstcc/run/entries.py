@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,8 @@ NAME = re.compile(r"[0-9a-f]{32}")
 FOLDER = re.compile(r"[0-9a-f]{2}")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What is kept of a trial."""
-
-    document: dict[str, Any]
-    tables: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+Tables = Mapping[str, Sequence[Column]]
+"""A trial's rows by the name of the table."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +57,23 @@ class Entries:
                         if file.name.endswith(".json") and NAME.fullmatch(file.name[:-5])
                     )
 
-    def load(self, key: str) -> Entry:
-        """An entry. Raises :class:`RunError` naming a damaged file, and FileNotFoundError where there is none."""
+    def load(self, key: str) -> tuple[dict[str, Any], Tables]:
+        """An entry's document and tables.
+
+        Raises :class:`RunError` naming a damaged file, and FileNotFoundError where there is none.
+        """
         path = self._file(key)
         document = self._read(path)
         tables = {name: self._columns(key, name) for name in document["tables"]}
-        return Entry(document["document"], tables)
+        return document["document"], tables
 
-    def save(self, key: str, entry: Entry) -> None:
+    def save(self, key: str, kept: Mapping[str, Any], tables: Tables | None = None) -> None:
         """Keep a trial; it is on disk when this returns. Raises OSError, and the entry is then absent."""
         path = self._file(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        for name, columns in entry.tables.items():
+        for name, columns in (tables or {}).items():
             _write_columns(self._table(key, name), columns)
-        whole = {"key": key, "tables": list(entry.tables), "document": entry.document}
+        whole = {"key": key, "tables": list(tables or ()), "document": kept}
         text = json.dumps({"sha256": _checksum(whole), **whole})
         atomic_write(path, text, sweep=False)
 

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from dstcc.atomic import atomic_write, said_of
 from dstcc.errors import InputError, RunError
 from dstcc.reading import read_json
 
-from .entries import Entries, Entry
-from .gather import Column
+from .entries import Entries, Tables
+from .tables import Row
 
 IDENTITY = "run.json"
 LOCK = "lock"
@@ -30,33 +29,6 @@ LOG = "-log-"
 SHORT = 12
 """Characters of a hash that a message shows."""
 REMEDY = "without --resume and with --force the run starts anew"
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a run's files take from a trial."""
-
-    row: dict[str, Any]
-    """Of ``trials.parquet``."""
-    done: dict[str, Any]
-    """The fields of :class:`dstcc.run.directory.Done`."""
-    chunks: Sequence[Column] | None = None
-    samples: Sequence[Column] | None = None
-    warnings: tuple[str, ...] = ()
-    """What became known with this trial."""
-
-    def entry(self) -> Entry:
-        """As a store keeps it."""
-        tables = {"chunks": self.chunks, "samples": self.samples}
-        document = {"row": self.row, "done": self.done, "warnings": list(self.warnings)}
-        return Entry(document, {name: columns for name, columns in tables.items() if columns is not None})
-
-    @classmethod
-    def of(cls, entry: Entry) -> Record:
-        """From a store's entry."""
-        document, tables = entry.document, entry.tables
-        warnings = tuple(document["warnings"])
-        return cls(document["row"], document["done"], tables.get("chunks"), tables.get("samples"), warnings)
 
 
 class Kept:
@@ -123,9 +95,10 @@ class Kept:
         """Whether the trial of that hash is kept."""
         return self._entries.has(key)
 
-    def load(self, key: str) -> Record:
+    def load(self, key: str) -> tuple[Row, Tables]:
         """A kept trial. Raises :class:`RunError` for a damaged one."""
-        return Record.of(self._entries.load(key))
+        document, tables = self._entries.load(key)
+        return Row(**document), tables
 
     def take_logs(self, key: str, folder: Path) -> None:
         """Put the packet logs of a kept trial into a folder."""
@@ -133,14 +106,14 @@ class Kept:
         for file in self._folder.glob(f"{head}*"):
             _copy(file, folder / file.name.removeprefix(head))
 
-    def save(self, key: str, record: Record, logs: Sequence[Path] = ()) -> None:
+    def save(self, key: str, row: Row, tables: Tables, logs: Sequence[Path] = ()) -> None:
         """Keep a trial, with its packet logs."""
         with said_of(self._path):
             for log in logs:
                 kept = self._folder / f"{key}{LOG}{log.name}"
                 kept.unlink(missing_ok=True)
                 _copy(log, kept)
-            self._entries.save(key, record.entry())
+            self._entries.save(key, vars(row), tables)
 
 
 def _copy(file: Path, to: Path) -> None:

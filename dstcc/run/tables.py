@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from dstcc.algorithms import reconstructed
 from dstcc.engine.config import subflow_links
-from dstcc.metrics import LEVELS, METRICS, NEVER
+from dstcc.metrics import LEVELS, METRICS, NEVER, Metrics
 from dstcc.scenario import describe
 
 from .gather import Column, TableFile, Words
-from .trials import Carried, Outcome, Trial
+from .trials import Outcome, Trial, TrialKey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,33 +124,108 @@ VALUES = pa.schema([pa.field(name, pa.float64()) for name in (*LEVELS, *METRICS)
 """The metrics, of which a run has those of its time."""
 
 
-def trials_table(rows: Sequence[dict[str, Any]], layers: int) -> pa.Table:
-    """``trials.parquet`` from the rows of :func:`trial_row`."""
-    return pa.Table.from_pylist(list(rows), schema=trials_schema(layers))
+def trials_table(rows: Sequence[Row], layers: int) -> pa.Table:
+    """``trials.parquet`` of a video of so many layers."""
+    return pa.Table.from_pylist([row.values for row in rows], schema=trials_schema(layers))
 
 
-def trial_row(trial: Trial) -> dict[str, Any]:
-    """A trial's row of ``trials.parquet``; a failed one has no metrics."""
-    key = trial.key
-    row: dict[str, Any] = {
-        "id": trial.id,
-        "congestion": key.congestion,
-        "scheduler": key.scheduler,
-        "controller": key.controller,
-        "variant": key.variant,
-        "seed": key.seed,
-        "status": trial.status,
-        "error": trial.error,
-    }
+@dataclass(frozen=True)
+class Row:
+    """A trial as it is kept once its rows are written: its own row of ``trials.parquet``, and what is beside that."""
+
+    values: dict[str, Any]
+    """By column; a failed one has no metrics."""
+    layers: list[dict[str, int]] = field(default_factory=list)
+    """What each link carried of each layer, where the kernel was told which has which."""
+    warnings: Sequence[str] = ()
+    """What became known with this trial."""
+
+    @classmethod
+    def of(cls, trial: Trial, warnings: Sequence[str] = ()) -> Row:
+        """Of a trial that was just carried."""
+        row: dict[str, Any] = {
+            "id": trial.id,
+            **vars(trial.key),
+            "status": trial.status,
+            "error": trial.error,
+        }
+        outcome = trial.outcome
+        if outcome is None:
+            return cls(row, warnings=warnings)
+        row |= outcome.metrics.flat()
+        row["links"] = json.dumps([describe(link, outcome.setup.length_s) for link in outcome.setup.links])
+        row["flows"] = json.dumps(outcome.flows) if outcome.flows else None
+        row["contacts"] = json.dumps(outcome.contacts) if outcome.contacts else None
+        row["end_s"] = outcome.result.end_ns / NS_PER_S
+        row["duration_s"] = _duration_s(outcome.result)
+        return cls(row, outcome.layers, warnings)
+
+    @property
+    def key(self) -> TrialKey:
+        """Which trial it is."""
+        return TrialKey(**{name: self.values[name] for name in TrialKey.__dataclass_fields__})
+
+    @property
+    def id(self) -> str:
+        """The trial's name in every table."""
+        return str(self.values["id"])
+
+    @property
+    def status(self) -> str:
+        """``ok`` or ``failed``."""
+        return str(self.values["status"])
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed."""
+        return None if self.values["error"] is None else str(self.values["error"])
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """Its metrics; ``None`` when it failed."""
+        return Metrics.of(self.values) if self.status == "ok" else None
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """What became of the background flows."""
+        return list(json.loads(self.values.get("flows") or "[]"))
+
+    @property
+    def contacts(self) -> list[dict[str, float]]:
+        """What each contact brought home, where links have outages."""
+        return list(json.loads(self.values.get("contacts") or "[]"))
+
+    def document(self) -> dict[str, object]:
+        """The trial as ``dstcc emulate --json`` prints it: flows, contacts and layers where there are any."""
+        key, metrics = self.key, self.metrics
+        few = {
+            "variant": key.variant,
+            "reconstruction": list(reconstructed(key.congestion, key.scheduler)),
+            "error": self.error,
+            "flows": self.flows,
+            "contacts": self.contacts,
+            "layers": self.layers,
+        }
+        return {
+            "id": self.id,
+            "congestion": key.congestion,
+            "scheduler": key.scheduler,
+            "controller": key.controller,
+            "seed": key.seed,
+            "status": self.status,
+            "metrics": metrics.document() if metrics else None,
+            **{name: value for name, value in few.items() if value},
+        }
+
+
+def rows_of(trial: Trial) -> dict[str, Sequence[Column]]:
+    """A trial's rows of the other tables by columns; of one that was ended early samples alone."""
+    tables: dict[str, Sequence[Column]] = {}
     if trial.outcome is not None:
-        setup, result = trial.outcome.setup, trial.outcome.result
-        row |= trial.outcome.metrics.flat()
-        row["links"] = json.dumps([describe(link, setup.length_s) for link in setup.links])
-        row["flows"] = json.dumps(trial.outcome.flows) if trial.outcome.flows else None
-        row["contacts"] = json.dumps(trial.outcome.contacts) if trial.outcome.contacts else None
-        row["end_s"] = result.end_ns / NS_PER_S
-        row["duration_s"] = _duration_s(result)
-    return row
+        tables["chunks"] = chunk_rows(trial.id, trial.outcome)
+    if (seen := trial.outcome or trial.partial) is not None:
+        tables["samples"] = sample_rows(trial.id, seen)
+    return tables
 
 
 def chunk_file(path: Path) -> TableFile:
@@ -204,7 +281,7 @@ def _coded(result: EngineResult, rows: int) -> list[Column]:
     return [coding.block, whole, coding.recovered != 0, repair]
 
 
-def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:
+def sample_rows(trial_id: str, outcome: Outcome) -> list[Column]:
     """A trial's rows of ``samples.parquet``, by columns; subflows are numbered link by link."""
     samples, links = outcome.result.samples, outcome.links
     return [
@@ -226,7 +303,7 @@ def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:
     ]
 
 
-def _loss(outcome: Carried) -> NDArray[np.float64]:
+def _loss(outcome: Outcome) -> NDArray[np.float64]:
     """The share of lost segments in each slot; 0 where the sender learned nothing."""
     samples = outcome.result.samples
     known = samples.lost_segments + samples.delivered_bytes / outcome.setup.mss_bytes
@@ -234,7 +311,7 @@ def _loss(outcome: Carried) -> NDArray[np.float64]:
     return share
 
 
-def _slot_lengths_ns(outcome: Carried) -> NDArray[np.int64]:
+def _slot_lengths_ns(outcome: Outcome) -> NDArray[np.int64]:
     """The length of each row's slot; the last one of a run may be cut short."""
     ends, slot = outcome.result.samples.t_ns, outcome.setup.slot_ns
     lengths: NDArray[np.int64] = np.where(ends % slot == 0, slot, np.maximum(ends % slot, 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -68,19 +68,13 @@ class TrialKey:
 
 
 @dataclass(frozen=True)
-class Carried:
-    """What was seen of a trial, to its end or not."""
+class Outcome:
+    """What was seen of a trial, and what Earth could show of it."""
 
     setup: TrialSetup
     result: EngineResult
     links: tuple[Link, ...]
     """As the trial had them: with a subflow for each window of its samples."""
-
-
-@dataclass(frozen=True)
-class Outcome(Carried):
-    """What a trial that ran to its end leaves."""
-
     playback: Playback
     metrics: Metrics
 
@@ -109,7 +103,7 @@ class Trial:
     outcome: Outcome | None = None
     """``None`` when it failed."""
     error: str | None = None
-    partial: Carried | None = None
+    partial: Outcome | None = None
     """Of one that was ended, what was seen until then."""
     traceback: str | None = None
     """Of one that failed, where."""
@@ -118,26 +112,6 @@ class Trial:
     def id(self) -> str:
         """Its name in every table."""
         return self.key.id
-
-    @property
-    def congestion(self) -> str:
-        """Its congestion control."""
-        return self.key.congestion
-
-    @property
-    def scheduler(self) -> str:
-        """Its scheduler."""
-        return self.key.scheduler
-
-    @property
-    def variant(self) -> str | None:
-        """The label of its variant."""
-        return self.key.variant
-
-    @property
-    def controller(self) -> str | None:
-        """The name of its policy."""
-        return self.key.controller
 
     @property
     def metrics(self) -> Metrics | None:
@@ -315,14 +289,12 @@ def iter_trials(
     policies = load_controllers(scenario, source) if policies is None else policies
     runner = _Runner(scenario, source, backend, tuple(keys), policies=policies, trace=trace)
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
-    waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
+    waiting: deque[Future[Trial]] = deque()
     try:
         while keys or waiting:
             while keys and len(waiting) <= workers:
-                key = keys.popleft()
-                waiting.append((key, pool.submit(runner.run, key)))
-            key, future = waiting.popleft()
-            yield _finish(key, future.result, judge)
+                waiting.append(pool.submit(runner.run, keys.popleft()))
+            yield _judged(waiting.popleft().result(), judge)
     except GeneratorExit:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
@@ -357,25 +329,6 @@ WORKER_NAME = "dstcc-trial"
 """Prefix of the worker threads' names."""
 
 
-@dataclass(frozen=True)
-class _Raw:
-    """A simulated trial before it is scored."""
-
-    setup: TrialSetup
-    result: EngineResult
-    links: tuple[Link, ...]
-    best_weight: float | None
-    """``None`` without deadlines."""
-
-
-class _EndedError(DstccError):
-    """An :class:`~dstcc.errors.UnfinishedError` with its trial's setup."""
-
-    def __init__(self, message: str, carried: Carried | None) -> None:
-        super().__init__(message)
-        self.carried = carried
-
-
 class _Runner:
     """Carries trials, in whatever thread and order, and works out once what they share."""
 
@@ -396,7 +349,14 @@ class _Runner:
         self.bounds: Once[tuple[int, int], float] = Once(map(self._bound_of, keys))
         """The clairvoyant sender's weight, the same for all algorithms."""
 
-    def run(self, key: TrialKey) -> _Raw:
+    def run(self, key: TrialKey) -> Trial:
+        """A trial but for the scores of its pictures."""
+        try:
+            return self._run(key)
+        except Exception as error:
+            return _failed(key, error)
+
+    def _run(self, key: TrialKey) -> Trial:
         scenario = self.scenarios[key.variant]
         setup = self.setups.of(key.variant, key.seed)
         config = engine_config(scenario, setup, key.congestion, key.scheduler)
@@ -407,13 +367,23 @@ class _Runner:
         try:
             result = self.backend.carry(config, policy)
         except UnfinishedError as error:
-            partial = None if error.partial is None else Carried(setup, error.partial, links)
-            raise _EndedError(str(error), partial) from None
+            seen = error.partial
+            return _failed(key, error, None if seen is None else self._outcome(setup, seen, links, None))
         best = None
         if self.timed:
             bound = self.backend.oracle(config)
             best = self.bounds.get(self._bound_of(key), lambda: self._best_weight(bound))
-        return _Raw(setup, result, links, best)
+        return Trial(key, self._outcome(setup, result, links, best))
+
+    def _outcome(
+        self, setup: TrialSetup, result: EngineResult, links: tuple[Link, ...], best_weight: float | None
+    ) -> Outcome:
+        if self.timed:
+            playback = play_by_deadline(setup.objects, result)
+        else:
+            playback = play_with_stalls(setup.objects, result, setup.chunk_ns, setup.playout_delay_ns)
+        metrics = compute(setup.objects, result, playback, best_weight=best_weight, links=links)
+        return Outcome(setup, result, links, playback, metrics)
 
     def _bound_of(self, key: TrialKey) -> tuple[int, int]:
         """Seed and segment size: what the bound rests on."""
@@ -424,22 +394,20 @@ class _Runner:
         return engine.clairvoyant_weight(config, weights, any_packets=self.backend.fills_packets)
 
 
-def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:
+def _judged(trial: Trial, judge: Judge) -> Trial:
+    if trial.outcome is None:
+        return trial
     try:
-        raw = simulated()
-        objects, result, setup = raw.setup.objects, raw.result, raw.setup
-        if raw.best_weight is None:
-            playback = play_with_stalls(objects, result, setup.chunk_ns, setup.playout_delay_ns)
-        else:
-            playback = play_by_deadline(objects, result)
-        quality = judge.score(playback)
-        metrics = compute(
-            objects, result, playback, best_weight=raw.best_weight, quality=quality, links=raw.links
-        )
-        return Trial(key, Outcome(setup, result, raw.links, playback, metrics))
-    except _EndedError as ended:
-        return Trial(key, error=str(ended), partial=ended.carried, traceback=format_exc())
-    except DstccError as error:
-        return Trial(key, error=str(error), traceback=format_exc())
+        quality = judge.score(trial.outcome.playback)
     except Exception as error:
-        return Trial(key, error=f"{type(error).__name__}: {error}", traceback=format_exc())
+        return _failed(trial.key, error)
+    if quality is None:
+        return trial
+    return replace(
+        trial, outcome=replace(trial.outcome, metrics=trial.outcome.metrics.with_pictures(quality))
+    )
+
+
+def _failed(key: TrialKey, error: Exception, partial: Outcome | None = None) -> Trial:
+    said = str(error) if isinstance(error, DstccError) else f"{type(error).__name__}: {error}"
+    return Trial(key, error=said, partial=partial, traceback=format_exc())

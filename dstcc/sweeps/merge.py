@@ -25,4 +25,4 @@ def take_in(place: Place, other: Place) -> None:
                 shutil.copyfile(part, temporary)
     for key in other.fresh.found():
         if not place.fresh.has(key):
-            place.fresh.save(key, other.fresh.load(key))
+            place.fresh.save(key, *other.fresh.load(key))

@@ -77,7 +77,7 @@ def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
     rows: dict[str, dict[str, Any]] = {}
     for key in wanted:
         with suppress(FileNotFoundError):  # another process has put it into a part
-            rows[key] = store.load(key).document["row"]
+            rows[key] = store.load(key)[0]["row"]
     numbers = sorted(plan.place[key] for key in rows)
     for first in range(0, len(numbers), PART_ROWS):
         some = numbers[first : first + PART_ROWS]

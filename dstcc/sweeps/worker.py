@@ -21,7 +21,6 @@ from traceback import format_exc
 from typing import Any
 
 from dstcc.errors import DstccError
-from dstcc.run.entries import Entry
 from dstcc.scenario.work import limited
 from dstcc.trust import allowed
 
@@ -83,7 +82,7 @@ def carrying(place: Place) -> Iterator[Carrier]:
 
 def keep(place: Place, unit: Unit, row: dict[str, Any]) -> None:
     """Put a result into the study's folder; it is on disk when this returns."""
-    place.fresh.save(unit.key, Entry({"row": row}))
+    place.fresh.save(unit.key, {"row": row})
 
 
 def main() -> None:

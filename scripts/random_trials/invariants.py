@@ -175,7 +175,7 @@ def _metrics(config: EngineConfig, result: EngineResult) -> Iterator[str]:
     weight = float(weights[played].sum())
     if weight > best * (1 + 1e-9):
         yield f"the clairvoyant bound {best} is beaten: {weight}"
-    metrics = compute(objects, result, playback, best_weight=best, quality=None, links=config.links)
+    metrics = compute(objects, result, playback, best_weight=best, links=config.links)
     values = metrics.flat()
     for name in SHARES:
         value = values.get(name)

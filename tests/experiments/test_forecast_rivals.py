@@ -40,8 +40,8 @@ def test_of_a_steered_scenario_only_the_controllers_trials_count(learning: Path)
     path = learning / "held-out/tide.toml"
     steered = scenario_of(path, f"transport.controller={learning / 'mine.safetensors'}")
     trials = run_trials(steered, quality=False)
-    own = [t.metrics.values["weighted_layers"] for t in trials if t.metrics and t.controller]
-    others = [t.metrics.values["weighted_layers"] for t in trials if t.metrics and not t.controller]
+    own = [t.metrics.values["weighted_layers"] for t in trials if t.metrics and t.key.controller]
+    others = [t.metrics.values["weighted_layers"] for t in trials if t.metrics and not t.key.controller]
     assert len(own) == len(others) == 2 and own != others
     assert played(steered) == own
     assert played(scenario_of(path)) == others

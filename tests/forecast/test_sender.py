@@ -160,7 +160,7 @@ def test_a_driven_trial_plays_what_the_ladder_says(tmp_path: Path) -> None:
     policy().save(tmp_path / "mine.safetensors")
     overrides = [f"transport.controller={tmp_path / 'mine.safetensors'}"]
     steered = load_scenario(write(tmp_path), [parse_override(text) for text in overrides])
-    trials = [trial for trial in run_trials(steered, quality=False) if trial.controller == "mine"]
+    trials = [trial for trial in run_trials(steered, quality=False) if trial.key.controller == "mine"]
     assert [trial.id for trial in trials] == ["mine/s1", "mine/s2"]
     played = [trial.metrics.values["weighted_layers"] for trial in trials if trial.metrics]
     scenario = load_scenario(write(tmp_path))

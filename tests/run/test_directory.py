@@ -146,7 +146,7 @@ def test_a_run_that_is_stopped_leaves_nothing(
     def stop(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(run_directory, "sample_rows", stop)
+    monkeypatch.setattr(run_directory, "rows_of", stop)
     with pytest.raises((KeyboardInterrupt, OSError)):
         write(tmp_path / "run", scenario_file)
     assert [path.name for path in tmp_path.iterdir()] == ["toy.toml"]

@@ -12,7 +12,7 @@ import pytest
 from dstcc import atomic
 from dstcc.errors import RunError
 from dstcc.run import entries
-from dstcc.run.entries import Entries, Entry
+from dstcc.run.entries import Entries
 from dstcc.run.gather import Column, Words
 
 KEY, OTHER = "ab" + "0" * 30, "cd" + "1" * 30
@@ -30,8 +30,8 @@ def test_columns_come_back_as_they_were(store: Entries) -> None:
         np.array([1, -2, 3], np.int64),
         np.array([True, False, True]),
     ]
-    store.save(KEY, Entry({}, {"chunks": columns}))
-    back = store.load(KEY).tables["chunks"]
+    store.save(KEY, {}, {"chunks": columns})
+    back = store.load(KEY)[1]["chunks"]
     assert isinstance(back[0], Words) and back[0].words == ("a", "b")
     assert back[0].numbers.dtype == np.int8 and back[0].numbers.tolist() == [0, 1, 1]
     for one, other in zip(columns[1:], back[1:], strict=True):
@@ -42,8 +42,8 @@ def test_columns_come_back_as_they_were(store: Entries) -> None:
 
 def test_columns_come_back_in_their_order_however_many(store: Entries) -> None:
     columns = [np.array([place]) for place in range(12)]
-    store.save(KEY, Entry({}, {"one": columns, "none": []}))
-    tables = store.load(KEY).tables
+    store.save(KEY, {}, {"one": columns, "none": []})
+    tables = store.load(KEY)[1]
     assert list(tables) == ["one", "none"]
     assert [int(column[0]) for column in tables["one"]] == list(range(12))  # type: ignore[index]
     assert tables["none"] == []
@@ -51,9 +51,9 @@ def test_columns_come_back_in_their_order_however_many(store: Entries) -> None:
 
 def test_a_document_comes_back_and_belongs_to_its_hash(store: Entries) -> None:
     document = {"row": {"seed": 1, "b": None, "a": 0.1}, "text": "µ"}
-    store.save(KEY, Entry(document))
-    store.save(OTHER, Entry({"row": 2}))
-    assert store.load(KEY) == Entry(document, {}) and store.load(OTHER).document == {"row": 2}
+    store.save(KEY, document)
+    store.save(OTHER, {"row": 2})
+    assert store.load(KEY) == (document, {}) and store.load(OTHER)[0] == {"row": 2}
     assert store.has(KEY) and store.has(OTHER) and not store.has("ab" + "2" * 30)
     assert sorted(store.found()) == [KEY, OTHER]
     with pytest.raises(FileNotFoundError):
@@ -67,7 +67,7 @@ def test_a_folder_that_is_not_there_has_nothing(store: Entries) -> None:
 
 def test_only_whole_entries_are_found(store: Entries) -> None:
     """A table without its document, hidden siblings of a write, other people's files, and folders of other names."""
-    store.save(KEY, Entry({}))
+    store.save(KEY, {})
     below = store.folder / KEY[:2]
     for name in (
         f"{OTHER}-chunks.arrow",
@@ -88,7 +88,7 @@ def test_only_whole_entries_are_found(store: Entries) -> None:
 def test_an_entry_that_is_discarded_is_gone_with_its_tables_and_no_other_is(store: Entries) -> None:
     near = KEY[:-1] + "1"
     for key in (KEY, near):
-        store.save(key, Entry({}, {"chunks": [np.arange(3)], "links": [np.arange(2)]}))
+        store.save(key, {}, {"chunks": [np.arange(3)], "links": [np.arange(2)]})
     store.discard(KEY)
     assert not store.has(KEY) and list(store.found()) == [near]
     assert {path.name for path in (store.folder / "ab").iterdir()} == {
@@ -121,7 +121,7 @@ def _changed(store: Entries, **values: object) -> Path:
     ],
 )
 def test_an_entry_that_was_changed_is_damaged(store: Entries, values: dict[str, object]) -> None:
-    store.save(KEY, Entry({"row": 1}))
+    store.save(KEY, {"row": 1})
     path = _changed(store, **values)
     with pytest.raises(RunError) as error:
         store.load(KEY)
@@ -130,7 +130,7 @@ def test_an_entry_that_was_changed_is_damaged(store: Entries, values: dict[str, 
 
 @pytest.mark.parametrize("text", ["[]", "3", '{"key": 1}'])
 def test_json_of_another_shape_is_damaged(store: Entries, text: str) -> None:
-    store.save(KEY, Entry({}))
+    store.save(KEY, {})
     (store.folder / "ab" / f"{KEY}.json").write_text(text)
     with pytest.raises(RunError, match=r"\.json: damaged; mend it"):
         Entries(store.folder, remedy="mend it").load(KEY)
@@ -138,7 +138,7 @@ def test_json_of_another_shape_is_damaged(store: Entries, text: str) -> None:
 
 def test_an_entry_under_anothers_name_is_damaged(store: Entries) -> None:
     """Its checksum is right: somebody renamed the file, and the trial is another."""
-    store.save(KEY, Entry({"row": 1}))
+    store.save(KEY, {"row": 1})
     (store.folder / "cd").mkdir()
     (store.folder / "ab" / f"{KEY}.json").rename(store.folder / "cd" / f"{OTHER}.json")
     with pytest.raises(RunError, match=f"{OTHER}.json: damaged"):
@@ -147,7 +147,7 @@ def test_an_entry_under_anothers_name_is_damaged(store: Entries) -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "text"])
 def test_a_table_that_is_gone_or_damaged_is_named(store: Entries, damage: str) -> None:
-    store.save(KEY, Entry({}, {"chunks": [np.arange(1000)]}))
+    store.save(KEY, {}, {"chunks": [np.arange(1000)]})
     path = store.folder / "ab" / f"{KEY}-chunks.arrow"
     if damage == "gone":
         path.unlink()
@@ -168,7 +168,7 @@ def test_an_entry_is_there_only_after_its_tables(store: Entries, monkeypatch: py
         atomic.atomic_write(path, data, sweep=sweep)
 
     monkeypatch.setattr(entries, "atomic_write", write)
-    store.save(KEY, Entry({}, {"chunks": [np.arange(3)], "links": [np.arange(3)]}))
+    store.save(KEY, {}, {"chunks": [np.arange(3)], "links": [np.arange(3)]})
     assert order == [f"{KEY}-chunks.arrow", f"{KEY}-links.arrow", f"{KEY}.json"]
     gone = []
     real = Path.unlink
@@ -184,7 +184,7 @@ def test_an_entry_is_there_only_after_its_tables(store: Entries, monkeypatch: py
 
 def test_numbers_take_less_than_they_have(store: Entries) -> None:
     """Tables are compressed: 80 kB of the same number."""
-    store.save(KEY, Entry({}, {"chunks": [np.zeros(10_000)]}))
+    store.save(KEY, {}, {"chunks": [np.zeros(10_000)]})
     assert (store.folder / "ab" / f"{KEY}-chunks.arrow").stat().st_size < 8_000
 
 
@@ -194,24 +194,24 @@ def test_a_write_does_not_look_for_the_leavings_of_others(
     """A folder of many entries is not read through at each write."""
     sweeps = []
     monkeypatch.setattr(entries, "atomic_write", lambda _path, _data, sweep=True: sweeps.append(sweep))
-    store.save(KEY, Entry({}, {"chunks": [np.arange(3)]}))
+    store.save(KEY, {}, {"chunks": [np.arange(3)]})
     assert sweeps == [False, False]
 
 
 def test_the_order_of_keys_is_not_part_of_the_checksum(store: Entries) -> None:
-    store.save(KEY, Entry({"b": 1, "a": 2}))
+    store.save(KEY, {"b": 1, "a": 2})
     path = store.folder / "ab" / f"{KEY}.json"
     whole = json.loads(path.read_text())
     path.write_text(json.dumps(dict(sorted(whole.items(), reverse=True)), indent=1))
-    assert store.load(KEY).document == {"a": 2, "b": 1}
+    assert store.load(KEY)[0] == {"a": 2, "b": 1}
 
 
 def test_several_pieces_of_a_table_are_one(store: Entries) -> None:
     """What another program wrote in batches is read like what was written at once."""
     path = store.folder / "ab" / f"{KEY}-chunks.arrow"
-    store.save(KEY, Entry({}, {"chunks": [np.arange(4)]}))
+    store.save(KEY, {}, {"chunks": [np.arange(4)]})
     table = pa.table({"0": pa.chunked_array([[0, 1], [2, 3]])})
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table)
-    (column,) = store.load(KEY).tables["chunks"]
+    (column,) = store.load(KEY)[1]["chunks"]
     assert isinstance(column, np.ndarray) and column.tolist() == [0, 1, 2, 3]

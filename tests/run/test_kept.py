@@ -17,7 +17,7 @@ import pytest
 from dstcc import engine
 from dstcc.errors import InputError, RunError
 from dstcc.run import write_run
-from dstcc.run.kept import Record, kept_folder, kept_trials
+from dstcc.run.kept import kept_folder, kept_trials
 from dstcc.scenario import load_scenario, load_source, parse_override
 from tests.made_results import toy_simulate
 
@@ -208,10 +208,6 @@ def test_failed_trials_run_again(
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "run", scenario_file, stop_after=2)
     assert not kept_folder(tmp_path / "run").exists()
-
-
-def test_a_record_has_no_warnings_unless_it_says_so() -> None:
-    assert Record({}, {}).warnings == ()
 
 
 def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path) -> None:

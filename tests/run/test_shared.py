@@ -103,7 +103,7 @@ def test_a_seed_is_drawn_once_for_all_that_share_its_setup(
     assert sorted(drawn) == [(s, *one) for s in (1, 2) for one in ((1000, 1.0), (1460, 1.0), (1460, 7.0))]
     for trial in trials:
         assert trial.outcome is not None
-        own = {"short": (1000, 1.0), "slow": (1460, 7.0)}.get(str(trial.variant), (1460, 1.0))
+        own = {"short": (1000, 1.0), "slow": (1460, 7.0)}.get(str(trial.key.variant), (1460, 1.0))
         setup = trial.outcome.setup
         assert (setup.seed, setup.mss_bytes, setup.scale) == (trial.key.seed, *own)
 

@@ -18,7 +18,7 @@ from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.report.study.load import load_study_report
 from dstcc.run import write_run
-from dstcc.run.entries import Entries, Entry
+from dstcc.run.entries import Entries
 from dstcc.scenario import load_scenario, load_source, parse_override
 from dstcc.sweeps import conduct
 from dstcc.sweeps.call import Sweep
@@ -304,11 +304,11 @@ def test_a_full_disk_loses_no_result(
         else:
             real = Entries.save
 
-            def save(store: Entries, key: str, entry: Entry) -> None:
+            def save(store: Entries, key: str, kept: dict[str, object]) -> None:
                 left[0] -= 1
                 if left[0] < 0:
                     full()
-                real(store, key, entry)
+                real(store, key, kept)
 
             patch.setattr(Entries, "save", save)
         with pytest.raises(OSError, match="No space left"):

@@ -138,7 +138,7 @@ def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
             key for part in parts_in(Place(out).trials) for key in read_part(part, ["key"])["key"].to_pylist()
         }
         for key in Place(out).fresh.found():
-            kept.add(Place(out).fresh.load(key).document and key)
+            kept.add(Place(out).fresh.load(key)[0] and key)
         assert len(kept) >= before
         before = len(kept)
     swept = sweep(study, out)

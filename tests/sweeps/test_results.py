@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dstcc.errors import RunError
-from dstcc.run.entries import Entry
 from dstcc.sweeps import results
 from dstcc.sweeps.merge import take_in
 from dstcc.sweeps.places import Place
@@ -98,7 +97,7 @@ def test_of_some_keys_those_alone(plan: Plan, place: Place) -> None:
 
 
 def test_what_the_plan_does_not_ask_for_stays_fresh(plan: Plan, place: Place) -> None:
-    place.fresh.save("f" * 32, Entry({"row": {"end_s": 1.0}}))
+    place.fresh.save("f" * 32, {"row": {"end_s": 1.0}})
     assert fold(plan, place) == 0
     assert list(place.fresh.found()) == ["f" * 32] and not place.trials.exists()
 
@@ -352,8 +351,8 @@ def test_another_folders_results_come_beside_ones_own(plan: Plan, tmp_path: Path
     take_in(mine, theirs)
     assert missing(plan, mine) == [6, 7]
     assert sorted(ends(mine.others)) == [101.0, 102.0, 103.0] and not mine.trials.exists()
-    assert mine.fresh.load(plan.units[5].key).document["row"] == {"end_s": 1.0}
-    assert mine.fresh.load(plan.units[4].key).document["row"]["end_s"] == 104.0
+    assert mine.fresh.load(plan.units[5].key)[0]["row"] == {"end_s": 1.0}
+    assert mine.fresh.load(plan.units[4].key)[0]["row"]["end_s"] == 104.0
     first = {part: part.stat().st_ino for part in parts_in(mine.others)}
     take_in(mine, theirs)
     assert {part: part.stat().st_ino for part in parts_in(mine.others)} == first
