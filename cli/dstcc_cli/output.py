@@ -111,11 +111,13 @@ FOLDED = 16
 def show_figures(table: Table) -> None:
     """Print a table of numbers on stdout, never truncated.
 
-    In one that is wider than the terminal, or than 80 characters where there is none, headings and texts wrap first
-    (not in columns with ``no_wrap``). If that is not enough it is printed part by part: some of the columns, then the
-    first one again beside the next ones.
+    In one that is wider than the terminal headings and texts wrap first (not in columns with ``no_wrap``). If that is
+    not enough it is printed part by part: some of the columns, then the first one again beside the next ones. Into a
+    file or a pipe, where nobody has set ``COLUMNS``, a table's line is whole.
     """
     out = console()
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        out.width = WIDEST
     rest, title = list(range(1, len(table.columns))), table.title
     while True:
         count = len(rest)

@@ -72,3 +72,10 @@ def test_numbers_are_whole_where_texts_fold(
     assert "800,000.0" in said and "1,200,000,000" in said and "…" not in said
     assert max(map(len, said.splitlines())) <= 50
     assert said.count("link 1") == 2  # with its heading in two lines the last column is still too wide by two
+
+
+def test_a_table_in_a_pipe_is_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_figures(table(30))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("row")]
+    assert len(lines) == 2 and all(f"{1_000 * number:,}" in lines[0] for number in range(1, 30))
