@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -141,6 +141,7 @@ class Emulation:
         write_report(loaded, output, form, screenings, force=force)
         return output
 
+    @overload
     def play(
         self,
         output: str | Path,
@@ -151,19 +152,49 @@ class Emulation:
         stream: str | Path | None = None,
         captions: bool = True,
         force: bool = False,
-    ) -> PlayReport:
+    ) -> PlayReport: ...
+
+    @overload
+    def play(
+        self,
+        output: str | Path,
+        trial: list[str] | tuple[str, ...],
+        *,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        stream: str | Path | None = None,
+        captions: bool = True,
+        force: bool = False,
+    ) -> dict[str, PlayReport]: ...
+
+    def play(
+        self,
+        output: str | Path,
+        trial: str | list[str] | tuple[str, ...] | None = None,
+        *,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        stream: str | Path | None = None,
+        captions: bool = True,
+        force: bool = False,
+    ) -> PlayReport | dict[str, PlayReport]:
         """Write the video of a trial (the best one unless named) as Earth saw it, as ``dstcc play`` does.
 
+        Several trials stand side by side; then there is a report for each, by its name.
         Raises :class:`~dstcc.errors.RunError` where the video is synthetic.
         """
-        from dstcc_svc import load_manifest, play, shown
+        from dstcc_svc import load_manifest, play, play_together, shown
 
         at = self._run.stream(None if stream is None else Path(stream))
         if at is None:
             raise RunError(f"{self.path}: its video is synthetic, there are no pictures to play")
-        levels = self._run.levels((self._run.best() if trial is None else self._run.trial(trial))["id"])
-        begin_s, end_s = shown(load_manifest(at), levels, from_s, to_s)
-        return play(at, levels, Path(output), from_s=begin_s, to_s=end_s, captions=captions, force=force)
+        named = [trial] if isinstance(trial, str) else trial or [self._run.best()["id"]]
+        levels = {self._run.trial(one)["id"]: self._run.levels(one) for one in named}
+        first = next(iter(levels.values()))
+        begin_s, end_s = shown(load_manifest(at), first, from_s, to_s)
+        if not isinstance(trial, str | None):
+            return play_together(at, levels, Path(output), from_s=begin_s, to_s=end_s, force=force)
+        return play(at, first, Path(output), from_s=begin_s, to_s=end_s, captions=captions, force=force)
 
     def __repr__(self) -> str:
         lines = [f"{self.meta['scenario_name']}: {len(self._run.trials)} trials in {self.path}"]

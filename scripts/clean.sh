@@ -24,11 +24,11 @@ if [ -d "$demo" ]; then
     rmdir "$demo/stream/payload" 2>/dev/null || true
     if [ ! -e "$demo/stream/payload" ]; then rm -f "$demo/stream/manifest.json"; fi
     if grep -qs '"dstcc_version"' "$demo/run/run.json"; then
-        for name in run.json scenario.toml trials.parquet chunks.parquet samples.parquet; do
+        for name in run.json scenario.toml trials.parquet chunks.parquet samples.parquet links.parquet; do
             rm -f "$demo/run/$name"
         done
     fi
-    for made in "$demo/report.html" "$demo"/earth-*.mp4; do
+    for made in "$demo/report.html" "$demo"/earth.mp4 "$demo"/earth-*.mp4; do
         if grep -qsE 'content="dstcc |dstcc play ' "$made"; then rm -f "$made"; fi
     done
     rmdir "$demo/stream" "$demo/run" "$demo" 2>/dev/null || true

@@ -17,6 +17,8 @@ MADE = {
     "demo/run/run.json": '{"dstcc_version": "0.1.0"}',
     "demo/run/trials.parquet": "",
     "demo/report.html": '<meta name="generator" content="dstcc 0.1.0">',
+    "demo/run/links.parquet": "",
+    "demo/earth.mp4": "moov dstcc play 0.1.0",
     "demo/earth-cubic.mp4": "moov dstcc play 0.1.0",
     "build/bench.json": "{}",
     "build/temp.linux/a.o": "",

@@ -21,6 +21,7 @@ EXAMPLES = """\b
 Examples:
   dstcc play run -o earth.mp4
   dstcc play run --trial cubic+minrtt/s1 --from 3600 --to 3660 -o minute.mp4
+  dstcc play run --trial ltp+none/s1 --trial cubic+minrtt/s1 -o both.mp4
   dstcc play run --plain -o the-streams-own-bits.mp4
   dstcc play copied/run --stream streams/bunny -o earth.mp4
 """
@@ -31,9 +32,11 @@ Examples:
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
 @click.option(
     "--trial",
+    "trials",
     metavar="ID",
+    multiple=True,
     shell_complete=complete.trial,
-    help="Trial, like cubic+minrtt/s1; unless given, the best one.",
+    help="Trial, like cubic+minrtt/s1; unless given, the best one. Several stand side by side.",
 )
 @click.option(
     "--from",
@@ -69,7 +72,7 @@ def command(
     *,
     run: Path,
     output: Path,
-    trial: str | None,
+    trials: tuple[str, ...],
     from_s: float | None,
     to_s: float | None,
     moved_to: Path | None,
@@ -77,47 +80,71 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the video of a trial of RUN as an ordinary MP4: the layers in time, lost chunks frozen.
+    """Write the video of a trial of RUN, or of several side by side, as an ordinary MP4: the layers in time, lost
+    chunks frozen.
 
     A line below the picture says the time of its capture (UTC where the scenario has start, else mission time), which
     layers arrived, and since when the picture is frozen.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
-    from dstcc_svc import load_manifest, play, shown
+    from dstcc_svc import load_manifest, play, play_together, shown
 
     from dstcc.clock import Clock
     from dstcc.run import load_run
 
+    if plain and len(trials) > 1:
+        raise click.BadParameter("the stream's own bits are of one trial", param_hint="--plain")
+    if twice := next((one for one in trials if trials.count(one) > 1), None):
+        raise click.BadParameter(f"{twice}: named twice", param_hint="--trial")
     loaded = load_run(run)
     stream = _stream_of(loaded, moved_to)
-    chosen = loaded.best() if trial is None else loaded.trial(trial)
-    if trial is None and len(loaded.trials) > 1:
-        said = f"trial {chosen['id']}: the best of {len(loaded.trials)} by weighted_layers"
+    chosen = [loaded.trial(one)["id"] for one in trials] or [loaded.best()["id"]]
+    if not trials and len(loaded.trials) > 1:
+        said = f"trial {chosen[0]}: the best of {len(loaded.trials)} by weighted_layers"
         notices().print(said, soft_wrap=True, highlight=False)
-    levels = loaded.levels(chosen["id"])
+    levels = {one: loaded.levels(one) for one in chosen}
+    first = chosen[0]
     clock = Clock.of(loaded.scenario)
-    begin_s, end_s = shown(load_manifest(stream), levels, from_s, to_s)
+    begin_s, end_s = shown(load_manifest(stream), levels[first], from_s, to_s)
     with progress("coding", 1.0) as bar:
-        report = play(
-            stream,
-            levels,
-            output,
-            from_s=begin_s,
-            to_s=end_s,
-            captions=not plain,
-            clock=clock,
-            force=force,
-            advance=bar.advance,
-        )
+        if len(chosen) > 1:
+            reports = play_together(
+                stream,
+                levels,
+                output,
+                from_s=begin_s,
+                to_s=end_s,
+                clock=clock,
+                force=force,
+                advance=bar.advance,
+            )
+        else:
+            reports = {
+                first: play(
+                    stream,
+                    levels[first],
+                    output,
+                    from_s=begin_s,
+                    to_s=end_s,
+                    captions=not plain,
+                    clock=clock,
+                    force=force,
+                    advance=bar.advance,
+                )
+            }
+    documents = [{"trial": one, **report.document()} for one, report in reports.items()]
     if as_json:
-        emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
+        emit_json({"run": str(run), **(documents[0] if len(documents) == 1 else {"trials": documents})})
         return
-    cut = report.chunks < len(levels) and to_s is None
+    report = reports[first]
+    cut = report.chunks < len(levels[first]) and to_s is None
     begins = clock.reading(report.start_s) if clock.dated else f"{report.start_s:.2f} s"
+    frozen = "; ".join(
+        f"trial {one}, {each.frozen_chunks} of {each.chunks} chunks frozen" for one, each in reports.items()
+    )
     console().print(
-        f"{output}: {report.duration_s:.2f} s from {begins} on, trial {chosen['id']}, "
-        f"{report.frozen_chunks} of {report.chunks} chunks frozen"
+        f"{output}: {report.duration_s:.2f} s from {begins} on, {frozen}"
         + (
             ", coded again with x264 because players do not show the stream's layers"
             if report.recoded and plain

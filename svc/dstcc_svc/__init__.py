@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dstcc_svc.encode import EncodeReport, LayerReport, encode
 from dstcc_svc.manifest import Chunk, Layer, Manifest, Quality, load_manifest
-from dstcc_svc.play import PlayReport, chunk_start_s, play, shown
+from dstcc_svc.play import PlayReport, chunk_start_s, play, play_together, shown
 from dstcc_svc.played import played_quality
 from dstcc_svc.stream import verify
 
@@ -24,6 +24,7 @@ __all__ = [
     "encode",
     "load_manifest",
     "play",
+    "play_together",
     "played_quality",
     "shown",
     "verify",

@@ -29,14 +29,24 @@ _KEPT = 64  # lines kept: the text changes once a second
 
 
 class Caption:
-    """Puts the line below pictures of one size; they become :attr:`extra` rows higher and lose none of theirs."""
+    """Puts the line below pictures of one size; they become :attr:`extra` rows higher and lose none of theirs.
+
+    The line begins with ``name``, if there is one: which of several screens it is.
+    """
 
     def __init__(
-        self, size: tuple[int, int], layers: int, tick_s: Fraction, clock: Clock = MISSION_TIME
+        self,
+        size: tuple[int, int],
+        layers: int,
+        tick_s: Fraction,
+        clock: Clock = MISSION_TIME,
+        name: str = "",
     ) -> None:
         self.width, self.height = size
         self.extra = max(LEAST_BAND, self.height // BAND) // 2 * 2
-        self._layers, self._tick_s, self._clock = layers, tick_s, clock
+        self.size = (self.width, self.height + self.extra)
+        """Of the captioned picture."""
+        self._layers, self._tick_s, self._clock, self._name = layers, tick_s, clock, name
         self._line = lru_cache(_KEPT)(self._drawn)
 
     def __call__(self, one: Seen) -> VideoFrame:
@@ -45,6 +55,7 @@ class Caption:
         import numpy as np
 
         clock, state = words(one, self._layers, self._tick_s, self._clock)
+        clock = f"{self._name}   {clock}" if self._name else clock
         planes = one.image.to_ndarray().reshape(-1)
         luma = self.width * self.height
         cuts = (slice(luma), slice(luma, luma * 5 // 4), slice(luma * 5 // 4, None))

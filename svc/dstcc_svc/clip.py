@@ -13,29 +13,54 @@ from dstcc_svc.caption import Caption, words
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame
 from dstcc_svc.movie import coder, write_mp4
 from dstcc_svc.played import black
-from dstcc_svc.seen import Seen, seen, start_tick
+from dstcc_svc.seen import seen, start_tick
 from dstcc_svc.stream import Stream
 
 if TYPE_CHECKING:
+    import numpy as np
     from av.video.frame import VideoFrame
+    from numpy.typing import NDArray
 
 CRF = 30
 PRESET = "faster"
 JPEG_QUALITY = 80
 
 
-def captioned(
-    shown: Iterable[Seen], caption: Caption, settings: EncodeSettings, *, end: int, origin: int
+def filmed(
+    pictures: Iterable[tuple[int, VideoFrame]], settings: EncodeSettings, *, end: int, origin: int
 ) -> Iterator[Sample]:
-    """Code pictures with their captions; times in ticks from ``origin``, the last one lasts until ``end``.
+    """Code pictures, each with its tick; times in ticks from ``origin``, the last one lasts until ``end``.
 
-    The first picture and every one that starts a second of mission time can be jumped to.
+    ``settings`` has their size. The first picture and every one that starts a second of mission time can be jumped to.
     """
-    tall = replace(
-        settings, width=caption.width, height=caption.height + caption.extra, layers=1, spatial_layers=1
-    )
-    codec = coder()
-    return coded(codec, _frames(shown, caption, settings.time_base, origin, end), tall)
+    return coded(coder(), _frames(pictures, settings.time_base, origin, end), settings)
+
+
+def screen(
+    stream: Stream, levels: Sequence[int], span: range, caption: Caption
+) -> Iterator[tuple[int, VideoFrame]]:
+    """The captioned pictures of mission chunks, each with its tick, in the caption's size."""
+    size = (caption.width, caption.height)
+    for one in seen(stream, levels, span):
+        yield one.tick, caption(one._replace(image=_smaller(one.image, size)))
+
+
+def tiled(
+    screens: Sequence[Iterator[tuple[int, VideoFrame]]], columns: int
+) -> Iterator[tuple[int, VideoFrame]]:
+    """Screens of one stream and span side by side, in rows of ``columns``; what is left of the last row is black."""
+    import av
+    import numpy as np
+
+    for ones in zip(*screens, strict=True):
+        tick, images = ones[0][0], [image for _, image in ones]
+        empty = [black(images[0].width, images[0].height)] * (-len(images) % columns)
+        planes = [_planes(image) for image in [*images, *empty]]
+        rows = [planes[place : place + columns] for place in range(0, len(planes), columns)]
+        whole = [np.vstack([np.hstack([one[kind] for one in row]) for row in rows]) for kind in range(3)]
+        height, width = whole[0].shape
+        flat_planes = np.concatenate([plane.reshape(-1) for plane in whole]).reshape(height * 3 // 2, width)
+        yield tick, av.VideoFrame.from_ndarray(flat_planes, format="yuv420p")
 
 
 def coded(codec: Codec, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[Sample]:
@@ -59,13 +84,18 @@ def clip(
     size = fitted(manifest.width, manifest.height, width)
     origin, end = start_tick(manifest, span.start), start_tick(manifest, span.stop)
     caption = Caption(size, manifest.layers, manifest.tick_s, clock)
-    settings = replace(stream.settings, crf=crf, preset=preset)
-    small = (one._replace(image=_smaller(one.image, size)) for one in seen(stream, levels, span))
-    samples = captioned(small, caption, settings, end=end, origin=origin)
+    settings = flat(stream.settings, caption.size, crf, preset)
+    samples = filmed(screen(stream, levels, span, caption), settings, end=end, origin=origin)
     file = io.BytesIO()
-    tall = (caption.width, caption.height + caption.extra)
-    write_mp4(file, samples, size=tall, tick_s=manifest.tick_s, end=end - origin)
+    write_mp4(file, samples, size=caption.size, tick_s=manifest.tick_s, end=end - origin)
     return file.getvalue()
+
+
+def flat(settings: EncodeSettings, size: tuple[int, int], crf: int, preset: str) -> EncodeSettings:
+    """The stream's settings for pictures of another size, without layers."""
+    return replace(
+        settings, width=size[0], height=size[1], layers=1, spatial_layers=1, crf=crf, preset=preset
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +162,23 @@ def _jpeg(image: VideoFrame) -> bytes:
     return file.getvalue()
 
 
+def _planes(image: VideoFrame) -> list[NDArray[np.uint8]]:
+    """Luma and both colour differences of a yuv420p picture, as arrays of rows."""
+    import numpy as np
+
+    samples = image.to_ndarray().reshape(-1).astype(np.uint8, copy=False)
+    luma = image.width * image.height
+    cuts = (samples[:luma], samples[luma : luma * 5 // 4], samples[luma * 5 // 4 :])
+    return [
+        cut.reshape(-1, width)
+        for cut, width in zip(cuts, (image.width, image.width // 2, image.width // 2), strict=True)
+    ]
+
+
 def _frames(
-    shown: Iterable[Seen], caption: Caption, tick_s: Fraction, origin: int, end: int
+    pictures: Iterable[tuple[int, VideoFrame]], tick_s: Fraction, origin: int, end: int
 ) -> Iterator[SourceFrame]:
-    """The captioned pictures with their durations, a group a second."""
+    """The pictures with their durations, a group a second."""
     second, place = -1, 0
     waiting: tuple[int, int, VideoFrame] | None = None
 
@@ -145,11 +188,10 @@ def _frames(
             assert image.pts is not None
             yield SourceFrame(group, at, image, tick - origin - image.pts)
 
-    for one in shown:
-        yield from until(one.tick)
-        now = int(one.tick * tick_s)
+    for tick, image in pictures:
+        yield from until(tick)
+        now = int(tick * tick_s)
         second, place = (now, 0) if now != second else (second, place + 1)
-        image = caption(one)
-        image.pts, image.time_base = one.tick - origin, tick_s
+        image.pts, image.time_base = tick - origin, tick_s
         waiting = (second, place, image)
     yield from until(end)

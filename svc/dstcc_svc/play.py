@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,12 +23,12 @@ from dstcc.clock import MISSION_TIME, Clock
 from dstcc.errors import DstccError, InputError
 from dstcc.outputs import check_output
 from dstcc_svc.caption import Caption
-from dstcc_svc.clip import captioned, coded
+from dstcc_svc.clip import coded, filmed, fitted, flat, screen, tiled
 from dstcc_svc.codecs import Sample, SourceFrame
 from dstcc_svc.manifest import Manifest
 from dstcc_svc.movie import MOVIE, coder, write_mp4
 from dstcc_svc.played import BLACK, checked_levels, last_picture, picture
-from dstcc_svc.seen import last_arrived, seen, start_tick
+from dstcc_svc.seen import last_arrived, start_tick
 from dstcc_svc.stream import NOTHING, Stream
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ DEFAULT_LENGTH_S = 600.0
 _KEPT_CHUNKS = 128  # assembled chunks kept for the next loop of a short clip
 _RECODE_CRF = 16  # visually the same as the decoded stream
 _CAPTIONED_CRF, _CAPTIONED_PRESET = 18, "veryfast"
+WIDEST = 1920
+"""Of screens side by side, in pixels: what every player and display takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,38 +98,100 @@ def play(
     Raises :class:`StreamError` for a corrupt payload, :class:`InputError` when the output exists without ``force`` or
     is not a video of ours, or no chunk is between the times. A partial file is never left behind.
     """
-    opened = Stream.open(stream)
+    if captions:
+        return play_together(
+            stream, {"": levels}, output, from_s=from_s, to_s=to_s, clock=clock, force=force, advance=advance
+        )[""]
+    opened = _opened(stream, output, force=force)
     manifest = opened.manifest
-    check_output(output, MOVIE, force=force, inputs=[stream, manifest.source_path])
     plain = checked_levels(manifest, levels)
     span = _span(manifest, len(plain), from_s, to_s)
-    origin = start_tick(manifest, span[0])
-    end = start_tick(manifest, span[-1] + 1)
-    if captions:
-        caption = Caption((manifest.width, manifest.height), manifest.layers, manifest.tick_s, clock)
-        settings = replace(opened.settings, crf=_CAPTIONED_CRF, preset=_CAPTIONED_PRESET)
-        shown = seen(opened, plain, span)
-        samples = captioned(shown, caption, settings, end=end, origin=origin)
-        size = (caption.width, caption.height + caption.extra)
-    else:
-        samples = _plain(opened, plain, span, origin, end - origin)
-        size = (manifest.width, manifest.height)
+    origin, end = start_tick(manifest, span[0]), start_tick(manifest, span[-1] + 1)
+    samples = _plain(opened, plain, span, origin, end - origin)
+    size = (manifest.width, manifest.height)
+    frames = _written(output, samples, size, end - origin, manifest, force=force, advance=advance)
+    return _report(output, opened, plain, span, frames, captions=False)
+
+
+def play_together(
+    stream: Path,
+    screens: Mapping[str, Sequence[int]],
+    output: Path,
+    *,
+    from_s: float = 0.0,
+    to_s: float | None = None,
+    clock: Clock = MISSION_TIME,
+    force: bool = False,
+    advance: Callable[[float], None] | None = None,
+) -> dict[str, PlayReport]:
+    """Write several senders' video side by side, each with its name in the line below it; else as :func:`play`.
+
+    ``screens`` are levels by name. Up to three stand in a row, more in as many rows as columns or one less; together
+    they are at most :data:`WIDEST` pixels wide, unless there is but one.
+    """
+    opened = _opened(stream, output, force=force)
+    manifest = opened.manifest
+    plain = {name: checked_levels(manifest, levels) for name, levels in screens.items()}
+    span = _span(manifest, min(map(len, plain.values())), from_s, to_s)
+    origin, end = start_tick(manifest, span[0]), start_tick(manifest, span[-1] + 1)
+    count = len(plain)
+    columns = count if count <= 3 else math.ceil(math.sqrt(count))
+    size = (manifest.width, manifest.height)
+    if count > 1:
+        size = fitted(*size, WIDEST // columns)
+    tiles = []
+    for name, levels in plain.items():
+        caption = Caption(size, manifest.layers, manifest.tick_s, clock, name)
+        tiles.append(screen(opened, levels, span, caption))
+    whole = (caption.size[0] * columns, caption.size[1] * math.ceil(count / columns))
+    settings = flat(opened.settings, whole, _CAPTIONED_CRF, _CAPTIONED_PRESET)
+    samples = filmed(tiled(tiles, columns) if count > 1 else tiles[0], settings, end=end, origin=origin)
+    frames = _written(output, samples, whole, end - origin, manifest, force=force, advance=advance)
+    return {
+        name: _report(output, opened, levels, span, frames, captions=True) for name, levels in plain.items()
+    }
+
+
+def _opened(stream: Path, output: Path, *, force: bool) -> Stream:
+    opened = Stream.open(stream)
+    check_output(output, MOVIE, force=force, inputs=[stream, opened.manifest.source_path])
+    return opened
+
+
+def _written(
+    output: Path,
+    samples: Iterator[Sample],
+    size: tuple[int, int],
+    end: int,
+    manifest: Manifest,
+    *,
+    force: bool,
+    advance: Callable[[float], None] | None,
+) -> int:
+    """Write the file in one step; returns how many pictures it has."""
     import av
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(output, replaces=MOVIE if force else None) as part:
         try:
-            told = _telling(samples, end - origin, advance) if advance else samples
-            frames = write_mp4(str(part), told, size=size, tick_s=manifest.tick_s, end=end - origin)
+            told = _telling(samples, end, advance) if advance else samples
+            return write_mp4(str(part), told, size=size, tick_s=manifest.tick_s, end=end)
         except av.FFmpegError as error:
             raise DstccError(f"{output}: cannot be written: {error.strerror}") from error
+
+
+def _report(
+    output: Path, opened: Stream, levels: Sequence[int], span: range, frames: int, *, captions: bool
+) -> PlayReport:
+    manifest = opened.manifest
+    origin, end = start_tick(manifest, span[0]), start_tick(manifest, span[-1] + 1)
     return PlayReport(
         str(output),
         chunk_start_s(manifest, span[0]),
         float((end - origin) * manifest.tick_s),
         frames,
         len(span),
-        sum(plain[index] == NOTHING for index in span),
+        sum(levels[index] == NOTHING for index in span),
         captions or not opened.codec.muxable,
         captions,
     )

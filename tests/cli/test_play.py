@@ -14,6 +14,8 @@ from dstcc_cli.main import main
 from dstcc_cli.play import DEFAULT_LENGTH_S
 from dstcc_svc import encode
 
+from dstcc import load
+
 SCENARIO = """
 [scenario]
 name = "short hop"
@@ -107,6 +109,26 @@ def test_a_line_below_the_picture_says_what_is_seen(run: Path, tmp_path: Path) -
     assert len(images) == report["frames"] == sum((25, 25, 10)[index % 3] for index in range(len(levels)))
     frozen = [level < 0 for index, level in enumerate(levels) for _ in range((25, 25, 10)[index % 3])]
     assert [bool(image[-1, 0] > 100) for image in images] == frozen  # the line is amber, else dark
+
+
+def test_several_trials_stand_side_by_side(run: Path, tmp_path: Path) -> None:
+    names = ["fixed+minrtt/s1", "newreno+minrtt/s1"]
+    named = [word for name in names for word in ("--trial", name)]
+    reports = document(dstcc("play", run, *named, "-o", tmp_path / "both.mp4", "--json"))["trials"]
+    frozen = [played_levels(run, name).count(-1) for name in names]
+    assert [(one["trial"], one["frozen_chunks"]) for one in reports] == list(zip(names, frozen, strict=True))
+    alone = document(dstcc("play", run, *named[:2], "-o", tmp_path / "o.mp4", "--json"))
+    assert alone["frames"] == reports[0]["frames"]
+    said = dstcc("play", run, *named, "-o", tmp_path / "both.mp4", "--force").stdout
+    assert all(
+        f"trial {name}, {count} of {alone['chunks']} chunks frozen" in said
+        for name, count in zip(names, frozen, strict=True)
+    )
+    again = load(run).play(tmp_path / "python.mp4", names)
+    assert [one.frozen_chunks for one in again.values()] == frozen
+    for words, message in ((("--plain",), "of one trial"), (named[:2], "named twice")):
+        done = dstcc("play", run, *named, *words, "-o", tmp_path / "no.mp4")
+        assert done.exit_code == 2 and message in done.stderr and not (tmp_path / "no.mp4").exists()
 
 
 def test_the_best_trial_is_the_default_and_said(run: Path, tmp_path: Path) -> None:

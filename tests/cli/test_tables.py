@@ -74,7 +74,9 @@ def test_numbers_are_whole_where_texts_fold(
     assert said.count("link 1") == 2  # with its heading in two lines the last column is still too wide by two
 
 
-def test_a_table_in_a_pipe_is_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_in_a_pipe_is_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     show_figures(table(30))
     lines = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("row")]

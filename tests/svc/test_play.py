@@ -11,7 +11,7 @@ import av
 import imageio_ffmpeg
 import numpy as np
 import pytest
-from dstcc_svc import encode, play
+from dstcc_svc import encode, play, play_together
 from dstcc_svc.codecs.h264 import parameter_sets
 from dstcc_svc.stream import Stream
 from numpy.typing import NDArray
@@ -224,3 +224,37 @@ def test_a_disk_that_is_full_is_named(stream: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(DstccError, match=r"o\.mp4: cannot be written: No space left"):
         play(stream, [3], tmp_path / "o.mp4", captions=True)
     assert not list(tmp_path.glob("*"))
+
+
+@pytest.mark.parametrize(("count", "columns"), [(2, 2), (3, 3), (4, 2), (5, 3)])
+def test_screens_side_by_side_are_each_as_alone(
+    stream: Path, tmp_path: Path, count: int, columns: int
+) -> None:
+    """Each tile is the picture of its sender played alone, but for what it costs to code it again."""
+    manifest = Stream.open(stream).manifest
+    ways = {
+        f"way {place}": way
+        for place, way in enumerate([[3, -1, 0], [-1, 3, 3], [0, 0, -1], [3, 3, 3], [-1, -1, 1]])
+    }
+    ways = dict(list(ways.items())[:count])
+    reports = play_together(stream, ways, tmp_path / "all.mp4")
+    assert [report.frozen_chunks for report in reports.values()] == [way.count(-1) for way in ways.values()]
+    whole = pictures(tmp_path / "all.mp4")
+    for place, (name, way) in enumerate(ways.items()):
+        play(stream, way, tmp_path / f"{place}.mp4", captions=True)
+        alone = pictures(tmp_path / f"{place}.mp4")
+        assert [at for at, _ in alone] == [at for at, _ in whole]
+        height, width = alone[0][1].shape[0] * 2 // 3, alone[0][1].shape[1]
+        assert whole[0][1].shape == (height * -(-count // columns) * 3 // 2, width * columns), name
+        row, column = divmod(place, columns)
+        for (_, tiles), (_, one) in zip(whole, alone, strict=True):
+            luma = tiles[row * height :, column * width : (column + 1) * width][: manifest.height]
+            assert abs(luma.astype(int) - one[: manifest.height]).mean() < 4
+    if count == 5:  # the sixth place is black
+        assert whole[0][1][height : height + manifest.height, 2 * width :].max() < 30
+
+
+def test_many_screens_are_made_smaller(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["dstcc_svc.play"], "WIDEST", 100)
+    play_together(stream, {"one": [3, 3, 3], "another": [3, -1, 3]}, tmp_path / "both.mp4")
+    assert pictures(tmp_path / "both.mp4")[0][1].shape[1] == 100
