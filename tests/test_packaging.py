@@ -25,7 +25,7 @@ NOT_PACKAGED = {".py", ".pyc", ".so", ".cpp", ".hpp"}
 NOT_INSTALLED = {ROOT / "dstcc/engine/_testing.pyi"}
 """Beside an extension that is built in place only."""
 
-DATA_ONLY = ("dstcc_kernel.sources.", "dstcc.papers.data.", "dstcc.papers.clips")
+DATA_ONLY = ("dstcc_kernel.sources.", "dstcc.examples.")
 """Folders without modules of ours that lie beside the package which reads them."""
 
 

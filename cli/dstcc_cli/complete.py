@@ -1,4 +1,4 @@
-"""What the shell may complete a word to: names of algorithms, policies, profiles, codes, papers and trials.
+"""What the shell may complete a word to: names of algorithms, policies, profiles, codes, papers, examples and trials.
 
 Each function is a click ``shell_complete``: of the context, the parameter and the word so far, the words it may become.
 What cannot be read is no error here, there is just nothing to complete.
@@ -66,6 +66,13 @@ def paper(_context: click.Context, _option: click.Parameter, word: str) -> list[
     from dstcc.papers.places import papers_here
 
     return _names(papers_here(), word, files=False)
+
+
+def example(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:
+    """Example scenarios."""
+    from dstcc.gallery import gallery
+
+    return _names((one.name for one in gallery()), word, files=False)
 
 
 def trial(context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

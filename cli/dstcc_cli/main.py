@@ -28,6 +28,7 @@ from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory
 from .output import notice
 
 COMMANDS = {
+    "examples": "List the example scenarios, or write one to start from.",
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",

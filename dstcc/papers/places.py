@@ -1,7 +1,6 @@
 """Where the papers' folders are.
 
-In a checkout they lie under ``examples/papers``, in an installed dstcc inside this package (``data``): ``setup.cfg``
-maps one to the other.
+They are among the examples (:mod:`dstcc.gallery`).
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 
+from dstcc import gallery
 from dstcc.errors import InputError
 
-HERE = Path(__file__).resolve().parent
-FOLDERS = (HERE / "data", HERE.parents[1] / "examples" / "papers")
+FOLDERS = tuple(folder / "papers" for folder in gallery.FOLDERS)
 """Of an installed dstcc, and of a checkout."""
 PAPERS = ("iodst", "mpquic-rl", "pbq", "qaware", "po-mptcp")
 """Those that the project follows, in its own order."""
