@@ -59,7 +59,7 @@ CODED = tuple(f"kernel-cc/coded/{part}.cpp" for part in ("packet", "store", "cod
 ENGINE = ("-Ikernel-cc/coded/seam", "-Ikernel-cc/coded", "-Idstcc/engine/src", "-Ikernel-cc/dispatch")
 NATIVE = {
     "packets": (*ENGINE, *CODED, "dstcc/engine/src/coding/blocks.cpp", "-lisal"),
-    "netlink": ("-Ikernel-cc/transfer", "-Ikernel-cc/dispatch"),
+    "netlink": ("-Ikernel-cc/transfer", "-Ikernel-cc/dispatch", "-Idstcc/engine/src"),
     "superframe": ("-Isvc/dstcc_svc/src", "PYTHON", "-lvpx"),
 }
 """What each of tests/fuzz/cpp is compiled with."""

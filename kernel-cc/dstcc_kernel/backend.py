@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc import version
 from dstcc.engine.config import AGENT
+from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
-from dstcc.scenario import draw_trial, engine_config, rtt_s
+from dstcc.scenario import draw_links, draw_trial, engine_config, rtt_s
 from dstcc.wire import HEADER_BYTES
 
 from . import guest, host, running, source
@@ -32,6 +33,7 @@ from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
 from .leftovers import remove_leftovers
+from .link_plan import is_played
 from .module import guest_module
 from .names import misfit
 from .native import program
@@ -87,6 +89,14 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         in_words(config)
     if coded and on_host:
         raise InputError(f"{scenario.scenario.name}: transport.mode 'coded': needs --backend kernel")
+    if config.restarts is not None and on_host:
+        raise InputError(f"{scenario.scenario.name}: transport.restart: needs --backend kernel")
+    played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
+    if played is not None and on_host:
+        raise InputError(
+            f"{scenario.scenario.name}: link.{played}: netem has no rate that changes, no datagrams of others and no "
+            "second hop; needs --backend kernel"
+        )
     if on_host:
         constants = scenario.transport.constants
         if constants is not None and any(name.startswith("hystart") for name in constants.given):
@@ -106,6 +116,8 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     built()
     programs()
     program(CODED if coded else "transfer")
+    if played is not None or config.restarts is not None:
+        program("links")
     free_mb = _free_mb()
     needed_mb = memory_mb(config, steered=bool(scenario.transport.controller)) + block_memory_mb(config)
     if needed_mb > free_mb:
@@ -139,14 +151,33 @@ def run(
     program looks, if not as planned. ``keep`` is a folder that gets the trial's files: its result
     (:func:`outcome.missing_packets`), and of coded packets the payloads that were there.
 
+    A sender that restarts has a guest for each of its connections, and another for what is under way at its end; the
+    files that are kept are the last one's.
+
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
+
+    def connection(one: EngineConfig) -> EngineResult:
+        return _run(one, policy, tick_ns, on_host=on_host, keep=keep, whole=config)
+
+    sweep()
+    return with_restarts(config, connection)
+
+
+def _run(
+    config: EngineConfig,
+    policy: Controller | None,
+    tick_ns: int | None,
+    *,
+    on_host: bool,
+    keep: Path | None,
+    whole: EngineConfig,
+) -> EngineResult:
     config = _as_run(config, policy)
     job = replace(_job(config, on_host=on_host), guest=not on_host)
     job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
-    sweep()
     with running.room(PREFIX, JOB) as room:
-        return _carried(job, config, policy, room, on_host=on_host, keep=keep)
+        return _carried(job, config, policy, room, on_host=on_host, keep=keep, whole=whole)
 
 
 def _carried(
@@ -157,11 +188,12 @@ def _carried(
     *,
     on_host: bool,
     keep: Path | None,
+    whole: EngineConfig,
 ) -> EngineResult:
     folder = room.folder
     try:
         job = _led(job, config, policy, folder)
-        _write(job, config, folder)
+        _write(job, config, folder, whole)
         # -P: from the current folder, which is the user's, nothing is imported
         words = [sys.executable, "-P", "-m", "dstcc_kernel.inside", str(folder)]
         paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, config.objects)
@@ -216,17 +248,19 @@ def _result(folder: Path, config: EngineConfig) -> EngineResult:
 
 
 def _job(config: EngineConfig, *, on_host: bool = False) -> Job:
+    kernel = source.running(platform.release()) if on_host else None
     if config.coding is None:
-        kernel = source.running(platform.release()) if on_host else None
-        return job_of(config, program=program(), kernel=kernel)
-    return coded_job(job_of(config, program=program(CODED)), config)
+        job = job_of(config, program=program(), kernel=kernel)
+    else:
+        job = coded_job(job_of(config, program=program(CODED)), config)
+    return replace(job, player=str(program("links")) if any(link.played for link in job.links) else None)
 
 
-def _write(job: Job, config: EngineConfig, folder: Path) -> None:
+def _write(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig) -> None:
     if job.coded:
         write_plan(job, config, folder)
     else:
-        objects_of(config).tofile(folder / OBJECTS)
+        objects_of(config, whole).tofile(folder / OBJECTS)
     job.write(folder / JOB)
 
 
@@ -306,12 +340,22 @@ def _module() -> str:
 
 def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     """What ``run.json`` says of the kernel."""
-    notes = [
-        "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
-        "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
-    ]
-    if any(link.outages or link.contacts for link in scenario.link):
+    links, restarts = draw_links(scenario, scenario.run.seed), scenario.transport.restart is not None
+    played = [link.name for link in links if restarts or is_played(link)]
+    notes = ["oracle_ratio is against a sender that loses nothing but what it sends into an outage"]
+    if len(played) < len(links):
+        notes.append(
+            "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws"
+        )
+    if any(link.outages_ns and link.name not in played for link in links):
         notes.append("what stands in a link's queue when an outage begins still crosses")
+    if played:
+        notes.append(
+            f"{', '.join(played)}: played by a program that has the simulator's line and draws, not netem's "
+            "(a rate that changes, others' datagrams, a second hop, or a sender that restarts)"
+        )
+    if restarts:
+        notes.append("each connection of the sender has a kernel of its own")
     if scenario.transport.mode == CODED:
         notes += coded_notes(scenario)
     else:

@@ -23,6 +23,8 @@ UDP_BYTES = 28
 DATA_BYTES, ACK_BYTES = 44, 36
 """Headers of a data packet, and of an ACK with one range (``kernel-cc/coded/packet.hpp``)."""
 SIMULATED_ACK_BYTES = HEADER_BYTES + 8
+FREE_BYTES = UDP_BYTES + DATA_BYTES - HEADER_BYTES, UDP_BYTES + ACK_BYTES - SIMULATED_ACK_BYTES
+"""Of a data packet's IP length and of an ACK's: what makes it weigh what the simulator's does."""
 SOCKET_BYTES = 1 << 20
 
 
@@ -32,7 +34,7 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
     ``controller`` decides once a slot. Raises :class:`~dstcc.errors.DstccError` with what the program says when it
     fails.
     """
-    with build(SOCKET_BYTES) as topology:
+    with build(SOCKET_BYTES, middle=job.player is not None) as topology:
         for index, link in enumerate(job.links):
             topology.lay(index, _wire(job, index), [craft_address(index, k) for k in range(link.subflows)])
         plan = folder / PLAN
@@ -51,7 +53,8 @@ def _wire(job: Job, index: int) -> Wire:
         down=shape(job, index, 0, up=False),
         up=shape(job, index, 0, up=True),
         mtu=job.mss_bytes + DATA_BYTES + UDP_BYTES,
-        down_free_bytes=UDP_BYTES + DATA_BYTES - HEADER_BYTES,
-        up_free_bytes=UDP_BYTES + ACK_BYTES - SIMULATED_ACK_BYTES,
+        down_free_bytes=FREE_BYTES[0],
+        up_free_bytes=FREE_BYTES[1],
         initial_cwnd=job.initial_cwnd,
+        played=job.links[index].played,
     )

@@ -18,7 +18,7 @@ from dstcc.errors import InputError
 from dstcc.scenario.coding import with_words
 from dstcc.wire import HEADER_BYTES
 
-from .coded import RECEIVED, SETTINGS
+from .coded import FREE_BYTES, RECEIVED, SETTINGS
 from .job import NEVER_NS, OBJECTS, RESULT, Job
 from .names import WORD_PACKETS
 from .topology import craft_address, earth_address
@@ -96,7 +96,15 @@ def coded_job(job: Job, config: EngineConfig) -> Job:
     )
     tick_ns = max(LEAST_TICK_NS, min(job.tick_ns, ceil(drained / TICKS_A_QUEUE)))
     return replace(
-        job, coded=True, tick_ns=tick_ns, links=links, parameters={}, sysctls={}, rto_min_ms=0, backups=False
+        job,
+        coded=True,
+        tick_ns=tick_ns,
+        links=links,
+        free_bytes=FREE_BYTES,
+        parameters={},
+        sysctls={},
+        rto_min_ms=0,
+        backups=False,
     )
 
 
@@ -105,7 +113,7 @@ def write_plan(job: Job, config: EngineConfig, folder: Path) -> None:
     from .plan import objects_of
 
     assert config.coding is not None
-    rows = np.column_stack([objects_of(config), config.coding.period.astype(np.int64)])
+    rows = np.column_stack([objects_of(config)[:, :6], config.coding.period.astype(np.int64)])
     np.ascontiguousarray(rows).tofile(folder / OBJECTS)
     (folder / RECEIVED).mkdir()
     (folder / SETTINGS).write_text("\n".join(_lines(job, config, folder)) + "\n")

@@ -1,7 +1,7 @@
 """One trial as the kernel side takes it: emulated time, scaled links, the layers in a file of numbers beside it.
 
-The file ``objects.bin`` has six int64 a layer: chunk, layer, bytes, release, deadline (ns, the largest number for
-none), index of its payload's file (-1: none, bytes are made).
+The file ``objects.bin`` has seven int64 a layer: chunk, layer, bytes, release, deadline (ns, the largest number for
+none), index of its payload's file (-1: none, bytes are made), and where in that it begins.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LinkJob:
     config: tuple[str, ...] = ()
     """In the simulator's own terms, for the programs (:mod:`dstcc_kernel.link_plan`)."""
     played: bool = False
-    """A program of ours is the link, and not netem; ``down`` and ``up`` have no steps then."""
+    """A program of ours is the link, and not netem; ``down`` and ``up`` are what the contact plan has of it."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,15 @@ class Job:
     """The routes' least retransmission timeout; 0: the kernel's."""
     seed: int = 0
     """Of netem's losses, where the kernel's netem takes one."""
+    ledger: bool = False
+    """The result has what the sender knows of each layer at the end."""
     coded: bool = False
     """Layers coded over packets (``coded.py``); of the other fields it has tick, slot, ends, links, program and
     steer."""
+    player: str | None = None
+    """The program that plays links, where any are."""
+    free_bytes: tuple[int, int] = (0, 0)
+    """There: of a datagram's IP length on the way down and up, headers that the line does not count."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 
@@ -130,7 +136,7 @@ def read_job(path: Path) -> Job:
     document = json.loads(path.read_text())
     document["links"] = tuple(map(link_of, document["links"]))
     document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
-    for name in ("layer_links", "payloads"):
+    for name in ("layer_links", "payloads", "free_bytes"):
         document[name] = tuple(document[name])
     return Job(**document)
 

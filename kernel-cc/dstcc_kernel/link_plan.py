@@ -2,8 +2,8 @@
 (``kernel-cc/links/config.cpp``); and which links netem has not all of.
 
 netem decides when a packet leaves the line as it joins the queue, and knows no packets but those that pass. A link that
-changes its rate, or that others' datagrams share, is *played*: every packet goes through a program that has the
-simulator's line (``kernel-cc/links``) in the place of netem.
+changes its rate, that others' datagrams share, or that has a second hop, is *played*: every packet goes through a
+program that has the simulator's line (``kernel-cc/links``) in the place of netem.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PERIODS = ("constant", "exponential", "pareto")
 def is_played(link: Link) -> bool:
     """Whether a program of ours carries its packets."""
     changing = link.rate_t_ns or link.up_rate_t_ns or link.hidden_t_ns
-    return bool(changing or link.cross_traffic)
+    return bool(changing or link.cross_traffic or link.relay)
 
 
-def link_lines(link: Link, scale: float, *, queue_packets: int, subflows: int) -> Iterator[str]:
+def link_lines(link: Link, scale: float, *, queue_packets: int, played: bool) -> Iterator[str]:
     """The link's lines. netem's queue counts packets; a played link's counts bytes (``queue_packets`` 0), and its
     losses are in the lines, too: of a link that is netem's they are netem's."""
 
@@ -37,45 +37,51 @@ def link_lines(link: Link, scale: float, *, queue_packets: int, subflows: int) -
         return _rising(times, scale)
 
     rate, up_rate = link.rate_bps * scale, link.up_rate_bps * scale
-    yield f"link {rate!r} {up_rate!r} {link.queue_bytes} {link.up_queue_bytes} {queue_packets} {subflows}"
+    yield f"link {rate!r} {up_rate!r} {link.queue_bytes} {link.up_queue_bytes} {queue_packets} {link.subflows}"
     for t, delay, slope in zip(
         rising(link.delay_t_ns), link.delay_ns, link.delay_slope or [None] * len(link.delay_ns), strict=True
     ):
-        yield f"delay {t} {at(delay)}{'' if slope is None else f' {slope!r}'}"
+        yield f".delay {t} {at(delay)}{'' if slope is None else f' {slope!r}'}"
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     for key, outages in (
         ("outage", link.outages_ns),
         ("up-outage", up_outages),
         ("unannounced", link.unannounced_ns),
     ):
-        yield from (f"{key} {at(start)} {at(end)}" for start, end in outages)
+        yield from (f".{key} {at(start)} {at(end)}" for start, end in outages)
     for key, times, shares in (
         ("rate", link.rate_t_ns, link.rate_share),
         ("up-rate", link.up_rate_t_ns, link.up_rate_share),
         ("hidden-rate", link.hidden_t_ns, link.hidden_share),
     ):
-        yield from (f"{key} {t} {share!r}" for t, share in zip(rising(times), shares, strict=True))
-    for one in link.cross_traffic:
-        yield (
-            f"traffic {one.rate_bps * scale!r} {one.packet_bytes} {at(one.start_ns)} {at(one.stop_ns)} "
-            f"{at(one.on_ns)} {at(one.off_ns)} {PERIODS.index(one.periods)} {one.pareto_shape!r}"
-        )
-    if is_played(link):
+        yield from (f".{key} {t} {share!r}" for t, share in zip(rising(times), shares, strict=True))
+    if link.relay is not None:
+        yield f".relay {link.relay.at!r} {link.relay.rate_bps * scale!r} {link.relay.queue_bytes}"
+    for key, sources in (
+        ("traffic", link.cross_traffic),
+        ("relay-traffic", link.relay.cross_traffic if link.relay is not None else ()),
+    ):
+        for one in sources:
+            yield (
+                f".{key} {one.rate_bps * scale!r} {one.packet_bytes} {at(one.start_ns)} {at(one.stop_ns)} "
+                f"{at(one.on_ns)} {at(one.off_ns)} {PERIODS.index(one.periods)} {one.pareto_shape!r}"
+            )
+    if played:
         yield from _loss_lines(link.loss, "", scale)
         yield from _loss_lines(link.up_loss, "up-", scale)
 
 
 def _loss_lines(loss: Loss, way: str, scale: float) -> Iterator[str]:
     numbers = " ".join(f"{name} {float(value)!r}" for name, value in loss.numbers().items())
-    yield f"{way}loss {loss.kind} {numbers}"
+    yield f".{way}loss {loss.kind} {numbers}"
     for t, rate in zip(_rising(loss.t_ns, scale), loss.rates, strict=True):
-        yield f"{way}loss-row {t} {float(rate)!r}"
+        yield f".{way}loss-row {t} {float(rate)!r}"
     if loss.frames is None:
         return
     frames = loss.frames
     curve = " ".join(repr(rate) for rate in frames.log10_fer.tolist())
     yield (
-        f"{way}frames {frames.frame_bits} {round(frames.coherence_ns / scale)} {frames.curve_from_db!r} "
+        f".{way}frames {frames.frame_bits} {round(frames.coherence_ns / scale)} {frames.curve_from_db!r} "
         f"{frames.curve_step_db!r} {curve}"
     )
     for t, ebn0, index in zip(
@@ -84,7 +90,7 @@ def _loss_lines(loss: Loss, way: str, scale: float) -> Iterator[str]:
         frames.scintillation_index.tolist(),
         strict=True,
     ):
-        yield f"{way}frame-row {t} {ebn0!r} {index!r}"
+        yield f".{way}frame-row {t} {ebn0!r} {index!r}"
 
 
 def _rising(times_ns: Sequence[int], scale: float) -> list[int]:

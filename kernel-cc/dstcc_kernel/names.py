@@ -49,7 +49,7 @@ def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
     if transport.mode == "coded":
-        return changing_rate(scenario) or _coded(scenario)
+        return _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler if transport.congestion else (), _schedulers(scenario)),
@@ -57,7 +57,7 @@ def misfit(scenario: Scenario) -> str | None:
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             return _refused(f"transport.{key}", unknown, known)
-    problem = changing_rate(scenario) or _others_traffic(scenario) or _restart(scenario)
+    problem = _others_traffic(scenario)
     if problem is not None:
         return problem
     if "layer-pinned" in transport.scheduler and transport.layer_links is None:
@@ -78,25 +78,21 @@ def _schedulers(scenario: Scenario) -> tuple[str, ...]:
     return (release().scheduler,) if scenario.subflows > 1 else ("minrtt",)
 
 
-def _restart(scenario: Scenario) -> str | None:
-    asked = scenario.transport.restart is not None
-    return "transport.restart: exists in the simulator only" if asked else None
-
-
 def changing_rate(scenario: Scenario) -> str | None:
-    """A link whose rate changes over time, with its key: netem gives a packet its time on the line as it joins the
-    queue, so that a change of its rate would miss what waits."""
+    """A link whose rate changes over time, with its key, which programs of a user's own do not have: netem gives a
+    packet its time on the line as it joins the queue, so that a change of its rate would miss what waits, and their
+    links are netem's. A trial's such links are played (:mod:`dstcc_kernel.link_plan`)."""
     for index, link in enumerate(scenario.link):
         if isinstance(link.rate_bps, tuple):
-            return f"link.{index}.rate_bps: a rate over time exists in the simulator only"
+            return f"link.{index}.rate_bps: a rate over time is for trials only"
         if link.loss is not None and any(state.rate != 1 for state in link.loss.states or ()):
-            return f"link.{index}.loss.states: a state that changes the rate exists in the simulator only"
+            return f"link.{index}.loss.states: a state that changes the rate is for trials only"
         if link.contacts is None:
             continue
         for way, key in (("down", "rate_bps"), ("up", "up_rate_bps")):
             if not link.given(key) and len(planned_rate(link, scenario.scenario, way)[0]) > 1:
                 return (
-                    f"link.{index}.contacts: contacts of different rates ({way}) exist in the simulator only: netem "
+                    f"link.{index}.contacts: contacts of different rates ({way}) are for trials only: netem "
                     f"decides a packet's time on the line when it joins the queue; give the link its {key}"
                 )
     return None
@@ -119,11 +115,10 @@ def _coded(scenario: Scenario) -> str | None:
 
 def _others_traffic(scenario: Scenario) -> str | None:
     for index, link in enumerate(scenario.link):
-        if link.relay is not None:
-            return f"link.{index}.relay: a second hop exists in the simulator only"
-        for key in ("flows", "cross_traffic", "mix"):
-            if getattr(link, key):
-                return f"link.{index}.{key}: others' traffic exists in the simulator only"
+        mixed = link.mix is not None and link.mix.tcp_share > 0
+        if link.flows or mixed:
+            key = "mix" if mixed else "flows"
+            return f"link.{index}.{key}: others' TCP connections exist in the simulator only"
     return None
 
 

@@ -104,10 +104,17 @@ def _home(name: str) -> Path:
 
 
 def _parts(name: str) -> Parts:
-    """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links."""
+    """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links;
+    ``transfer`` and ``links`` have the simulator's lines."""
+    engine = folder("engine")
+    if name in ("transfer", "links"):
+        lines = tuple(sorted((engine / "link").glob("*.cpp")))
+        more = (folder("links") / "config.cpp",) if name == "transfer" else ()
+        headers = (folder("links"), folder("transfer"), engine / "link", engine / "core")
+        return Parts((*lines, *more), (engine,), headers)
     if name not in ("coded", "coded-parts"):
         return Parts()
-    home, engine = folder("coded"), folder("engine")
+    home = folder("coded")
     includes = (home / "seam", home, engine)
     read = (home, folder("links"), folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
     common = (folder("transfer") / "payloads.cpp", folder("links") / "config.cpp")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from dstcc.engine.config import CodingResults, EngineResult, ObjectResults, Samples
+from dstcc.engine.config import CodingResults, EngineResult, Ledger, ObjectResults, Samples
 from dstcc.errors import DstccError
 from dstcc.placed import placed_totals
 from dstcc.reading import read_bytes
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OBJECT_COLUMNS, SAMPLE_COLUMNS = 8, 12
 BLOCK_COLUMNS, PART_COLUMNS, MISSING_COLUMNS = 7, 2, 2
 """Of a coded trial."""
+LEDGER_COLUMNS = 2
+"""Of a connection of a sender that restarts."""
 PACING = 11
 """The one column of a sample that is no integer."""
 BYTES = (
@@ -63,7 +65,7 @@ _FIELDS: dict[str, Any] = {
             *(f"{name}_bytes" for name in BYTES),
         )
     },
-    **{name: (_Count, 0) for name in (*COUNTS, "blocks", "missing")},
+    **{name: (_Count, 0) for name in (*COUNTS, "blocks", "missing", "ledger")},
     "end_ns": (_Count, ...),
     **{name: (_Time, ...) for name in ("first_send_ns", "last_delivery_ns")},
     **{name: (_Real, ...) for name in ("hol_wait_byte_s", "rtt_sum_s")},
@@ -82,7 +84,8 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
     objects, samples = header["objects"] * OBJECT_COLUMNS, header["samples"] * SAMPLE_COLUMNS
     coding = _coding_rows(header)
     numbers = np.frombuffer(rest, dtype=np.int64) if len(rest) % 8 == 0 else np.empty(0, dtype=np.int64)
-    if len(numbers) != objects + samples + sum(coding):
+    ledger = header.get("ledger", 0) * LEDGER_COLUMNS
+    if len(numbers) != objects + samples + sum(coding) + ledger:
         raise DstccError(f"{path}: the guest's result is cut short")
     _check_numbers(path, numbers[: objects + samples], objects, scale)
     rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
@@ -93,7 +96,15 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
         end_ns=end_ns,
         totals=_totals(header, header.get("placed", []), scale),
         coding=_coding(numbers[objects + samples :], coding, scale) if sum(coding) else None,
+        ledger=_ledger(path, numbers[objects + samples :], config) if ledger else None,
     )
+
+
+def _ledger(path: Path, numbers: NDArray[np.int64], config: EngineConfig) -> Ledger:
+    rows, bytes_ = numbers.reshape(-1, LEDGER_COLUMNS), config.objects.payload_bytes
+    if len(rows) != len(bytes_) or (rows < 0).any() or (rows > bytes_[:, None]).any():
+        raise DstccError(f"{path}: the guest's result: more of a layer is acknowledged or sent than it has")
+    return Ledger(*(np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS)))
 
 
 def missing_packets(path: Path) -> NDArray[np.int64]:

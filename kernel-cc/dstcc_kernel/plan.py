@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil
@@ -128,14 +128,17 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         slot_ns=slot_ns(config),
         duration_ns=NEVER_NS if endless else round(ends / scale),
         stall_ns=round(patience_ns(config) / scale),
-        outages_ns=tuple((round(a / scale), round(b / scale)) for link in links for a, b in _dark(link)),
+        outages_ns=tuple((round(a / scale), round(b / scale)) for a, b in _silences(config)),
         links=tuple(
             replace(_link(link, config, length_s * scale), opens_ns=opens, joins_ns=joins)
-            for link, (opens, joins) in zip(links, _handshakes(links, scale, tick_s), strict=True)
+            for link, (opens, joins) in zip(
+                links, _handshakes(links, scale, tick_s, config.begin_ns), strict=True
+            )
         ),
         payloads=tuple(map(str, config.payloads)),
         program=str(program),
         seed=config.seed,
+        ledger=config.ledger,
         **_knobs(transport.constants),
     )
 
@@ -246,16 +249,30 @@ def slot_ns(config: EngineConfig) -> int:
     return max(1, round(config.slot_ns / config.transport.scale))
 
 
-def objects_of(config: EngineConfig) -> NDArray[np.int64]:
-    """The rows of ``objects.bin``."""
+def objects_of(config: EngineConfig, whole: EngineConfig | None = None) -> NDArray[np.int64]:
+    """The rows of ``objects.bin``; the trial's layers may be rests of those of a ``whole`` one."""
     objects, scale = config.objects, config.transport.scale
-    rows = np.arange(len(objects.chunk), dtype=np.int64)
+    rows, skipped = _rests(config, whole or config)
     payload = rows % len(config.payloads) if config.payloads else np.full_like(rows, -1)
     deadline, timed = np.full_like(objects.deadline_ns, NEVER_NS), objects.deadline_ns != NEVER_NS
     deadline[timed] = np.round(objects.deadline_ns[timed] / scale).astype(np.int64)
     release = np.round(objects.release_ns / scale).astype(np.int64)
-    columns = (objects.chunk, objects.layer, objects.payload_bytes, release, deadline, payload)
+    columns = (objects.chunk, objects.layer, objects.payload_bytes, release, deadline, payload, skipped)
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
+
+
+def _rests(config: EngineConfig, whole: EngineConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of each layer its row in the whole trial, and the bytes of it that are done."""
+    places = {
+        key: row
+        for row, key in enumerate(
+            zip(whole.objects.chunk.tolist(), whole.objects.layer.tolist(), strict=True)
+        )
+    }
+    objects = config.objects
+    keys = zip(objects.chunk.tolist(), objects.layer.tolist(), strict=True)
+    rows = np.array([places[key] for key in keys], dtype=np.int64)
+    return rows, (whole.objects.payload_bytes[rows] - objects.payload_bytes).astype(np.int64)
 
 
 def memory_mb(config: EngineConfig, *, steered: bool) -> int:
@@ -285,63 +302,67 @@ def _largest_window(links: Sequence[Link], least: int) -> int:
     return max(least, *(round(link.rate_bps * rtt_s(link) / 8) for link in links))
 
 
-def _dark(link: Link) -> tuple[tuple[int, int], ...]:
-    """The outages of both ways that end."""
-    up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    every = sorted({*link.outages_ns, *up, *link.unannounced_ns})
-    return tuple(outage for outage in every if outage[1] < ns(MAX_TIME_S))
+def _silences(config: EngineConfig) -> Iterator[tuple[int, int]]:
+    """The outages of both ways that end, and the time before the connection begins."""
+    if config.begin_ns:
+        yield 0, config.begin_ns
+    for link in config.links:
+        up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+        every = sorted({*link.outages_ns, *up, *link.unannounced_ns})
+        yield from (outage for outage in every if outage[1] < ns(MAX_TIME_S))
 
 
-def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tuple[int, int]]:
-    """When handshakes begin over each link, and when later subflows may join.
+def _handshakes(links: Sequence[Link], scale: float, tick_s: float, begin_ns: int) -> list[tuple[int, int]]:
+    """When handshakes begin over each link, and when later subflows may join; they are due from ``begin_ns`` on.
 
     What is up when it is due waits for nothing; else netem needs a moment to let the first packet through.
     """
 
-    def emulated(due: int, opens: int) -> int:
-        if opens == due:
-            return 0
-        return NEVER_NS if opens == NEVER_NS else round(opens / scale + tick_s * 1e9)
+    def emulated(opens: int, *, at_once: bool) -> int:
+        if opens == NEVER_NS:
+            return NEVER_NS
+        return round(opens / scale + (0 if at_once else tick_s * 1e9))
 
-    join = opening(links[0])
+    join = opening(links[0], begin_ns)
     join += 0 if join == NEVER_NS else round(JOIN_RTTS * rtt_s(links[0]) * 1e9)
-    return [(emulated(0, opening(link)), emulated(join, opening(link, join))) for link in links]
+    due = []
+    for link in links:
+        opens, joins = opening(link, begin_ns), opening(link, join)
+        due.append(
+            (
+                emulated(opens, at_once=opens == begin_ns),
+                0 if joins == join else emulated(joins, at_once=False),
+            )
+        )
+    return due
 
 
 def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
-    transport, played = config.transport, is_played(link)
-    down, up = (_played_ways if played else _netem_ways)(link, transport, length_s)
+    # of a sender that restarts, too: what stands in its queue then is gone, and netem would send it
+    transport, played = config.transport, is_played(link) or config.ledger
+    down, up = _ways(link, transport, length_s, played=played)
     queue_packets = 0 if played else down.queue_packets
     return LinkJob(
         link.name,
         down,
         up,
         1 if transport.apart else link.subflows,
-        config=tuple(link_lines(link, transport.scale, queue_packets=queue_packets, subflows=link.subflows)),
+        config=tuple(link_lines(link, transport.scale, queue_packets=queue_packets, played=played)),
         played=played,
     )
 
 
-def _netem_ways(link: Link, transport: Transport, length_s: float) -> tuple[Way, Way]:
+def _ways(link: Link, transport: Transport, length_s: float, *, played: bool) -> tuple[Way, Way]:
+    """Down and up as netem has them; of a played link what its contact plan says, at the most rate."""
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     delay, scale, full = delay_rows(link, length_s), transport.scale, transport.mss_bytes + HEADER_BYTES
-    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
+    loss, up_loss = (Loss(), Loss()) if played else (link.loss, link.up_loss)
+    hidden = () if played else link.unannounced_ns
+    down = (link.rate_bps, link.queue_bytes, delay, loss, (*link.outages_ns, *hidden))
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, up_loss, (*up_outages, *hidden))
     return (
         way_of(*down, packet_bytes=full, scale=scale),
         way_of(*up, packet_bytes=HEADER_BYTES, scale=scale, every_s=ACK_EVERY * 8 * full / link.rate_bps),
-    )
-
-
-def _played_ways(link: Link, transport: Transport, _length_s: float) -> tuple[Way, Way]:
-    """At the most rate, without steps: what changes, the program knows."""
-    delay, lossless = [(0, link.delay_ns[0])], Loss()
-    full, scale = transport.mss_bytes + HEADER_BYTES, transport.scale
-    return (
-        way_of(link.rate_bps, link.queue_bytes, delay, lossless, (), packet_bytes=full, scale=scale),
-        way_of(
-            link.up_rate_bps, link.up_queue_bytes, delay, lossless, (), packet_bytes=HEADER_BYTES, scale=scale
-        ),
     )
 
 

@@ -9,7 +9,14 @@
 A direction's netem sits on an ifb behind the receiving end's ingress: a queue that overflows there is found out by
 missing acknowledgements, as on a real link, while one on the sender's own device tells its TCP at once. The inner netem
 has the rate and, in packets, the drop-tail queue, so that what is under way does not count against it (delay and rate
-commute). Link N has addresses 10.(N+1).x.y; each of the spacecraft's has a rule and a table of its own, so a subflow's
+commute).
+
+A link that is *played* goes through a namespace in the middle, where a program carries each packet on
+(``kernel-cc/links``)::
+
+    craftN ====== nearN  (program)  farN ====== earthN
+
+Link N has addresses 10.(N+1).x.y; each of the spacecraft's has a rule and a table of its own, so a subflow's
 source says its link. Without names, everything goes when the last process that holds a namespace does.
 """
 
@@ -97,6 +104,8 @@ class Wire:
     initial_cwnd: int
     rto_min_ms: int = 0
     """The spacecraft's; 0: the kernel's own."""
+    played: bool = False
+    """``down`` and ``up`` are a program's, in the middle."""
 
 
 def craft_address(link: int, subflow: int = 0) -> str:
@@ -117,36 +126,18 @@ def earth_address(link: int) -> str:
 class Topology:
     """The two hosts; build with :func:`build`."""
 
-    def __init__(self, craft: int, earth: int) -> None:
-        self.craft, self.earth = craft, earth
+    def __init__(self, craft: int, earth: int, middle: int | None = None) -> None:
+        self.craft, self.earth, self.middle = craft, earth, middle
         """Namespaces, as open files; a child process may inherit them."""
-        with inside(craft):
-            self.craft_ip = IPRoute()
-        with inside(earth):
-            self.earth_ip = IPRoute()
+        self.craft_ip, self.earth_ip = _routes(craft), _routes(earth)
+        self.middle_ip = None if middle is None else _routes(middle)
         self._ifb: dict[tuple[int, bool], int] = {}
 
     def lay(self, link: int, wire: Wire, sources: Sequence[str]) -> None:
         """Lay a link whose spacecraft's end has the addresses ``sources``, the first its own."""
         names = f"craft{link}", f"earth{link}"
         macs = f"02:00:00:00:{link:02x}:01", f"02:00:00:00:{link:02x}:02"
-        common = {"mtu": wire.mtu, "gso_max_segs": 1, "txqlen": 10_000}
-        self.craft_ip.link(
-            "add",
-            ifname=names[0],
-            kind="veth",
-            address=macs[0],
-            **common,
-            peer={"ifname": names[1], "address": macs[1], "net_ns_fd": self.earth, **common},
-        )
-        near = self.craft_ip.link_lookup(ifname=names[0])[0]
-        far = self.earth_ip.link_lookup(ifname=names[1])[0]
-        for ip, device, name, namespace in (
-            (self.craft_ip, near, names[0], self.craft),
-            (self.earth_ip, far, names[1], self.earth),
-        ):
-            offloads_off(namespace, name)
-            ip.link("set", index=device, state="up")
+        near, far = self._pairs(link, names, macs, wire)
         for source in sources:
             self.craft_ip.addr("add", index=near, address=source, prefixlen=16)
             self.earth_ip.neigh("replace", dst=source, lladdr=macs[0], ifindex=far, state="permanent")
@@ -163,8 +154,30 @@ class Topology:
         )
         for source in sources:
             self.craft_ip.rule("add", src=source, src_len=32, table=table, priority=1000)
-        self._shape(link, far, wire.down, wire.down_free_bytes, up=False)
-        self._shape(link, near, wire.up, wire.up_free_bytes, up=True)
+        if not wire.played:
+            self._shape(link, far, wire.down, wire.down_free_bytes, up=False)
+            self._shape(link, near, wire.up, wire.up_free_bytes, up=True)
+
+    def _pairs(self, link: int, names: tuple[str, str], macs: tuple[str, str], wire: Wire) -> tuple[int, int]:
+        """The two hosts' devices of a link, by their indices: joined, or each with its other end in the middle."""
+        common = {"mtu": wire.mtu, "gso_max_segs": 1, "txqlen": 10_000}
+        hosts = ((self.craft_ip, self.craft), (self.earth_ip, self.earth))
+        if not wire.played:
+            peer = {"ifname": names[1], "address": macs[1], "net_ns_fd": self.earth, **common}
+            self.craft_ip.link("add", ifname=names[0], kind="veth", address=macs[0], **common, peer=peer)
+        else:
+            assert self.middle is not None and self.middle_ip is not None
+            for (ip, _), name, mac, end in zip(hosts, names, macs, played_devices(link), strict=True):
+                peer = {"ifname": end, "net_ns_fd": self.middle, **common}
+                ip.link("add", ifname=name, kind="veth", address=mac, **common, peer=peer)
+                offloads_off(self.middle, end)
+                self.middle_ip.link("set", index=self.middle_ip.link_lookup(ifname=end)[0], state="up")
+        made = []
+        for (ip, namespace), name in zip(hosts, names, strict=True):
+            offloads_off(namespace, name, (CHECKSUMS, *OFFLOADS) if wire.played else OFFLOADS)
+            made.append(ip.link_lookup(ifname=name)[0])
+            ip.link("set", index=made[-1], state="up")
+        return made[0], made[1]
 
     def change(self, link: int, shape: Shape, *, up: bool) -> None:
         """Let one direction have another delay or loss from now on; what is under way keeps its own."""
@@ -201,10 +214,14 @@ class Topology:
 
     def close(self) -> None:
         """Let go of the namespaces; they end with the last process that uses them."""
-        self.craft_ip.close()
-        self.earth_ip.close()
-        os.close(self.craft)
-        os.close(self.earth)
+        for ip, namespace in (
+            (self.craft_ip, self.craft),
+            (self.earth_ip, self.earth),
+            (self.middle_ip, self.middle),
+        ):
+            if ip is not None and namespace is not None:
+                ip.close()
+                os.close(namespace)
 
 
 @contextmanager
@@ -214,14 +231,17 @@ def build(
     unsent_bytes: int | None = None,
     sysctls: Mapping[str, str] = MappingProxyType({}),
     roots: Sequence[int] | None = None,
+    middle: bool = False,
 ) -> Iterator[Topology]:
     """Two hosts without links, whose sockets may hold ``buffer_bytes``, a subflow so many of them unsent; gone when the
-    block ends. ``roots`` are the user namespaces, one a host, whose root may change the host's network."""
+    block ends. ``roots`` are the user namespaces, one a host, whose root may change the host's network. ``middle``:
+    links may be played."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         spaces = [
             new_namespace(buffer_bytes, unsent_bytes, sysctls, users=users) for users in roots or (None, None)
         ]
+        spaces += [new_namespace(buffer_bytes, None)] if middle else []
     finally:
         enter(home)
         os.close(home)
@@ -242,6 +262,16 @@ def inside(namespace: int) -> Iterator[None]:
     finally:
         enter(home)
         os.close(home)
+
+
+def played_devices(link: int) -> tuple[str, str]:
+    """The middle's ends of a played link's devices: towards the spacecraft, and towards Earth."""
+    return f"near{link}", f"far{link}"
+
+
+def _routes(namespace: int) -> IPRoute:
+    with inside(namespace):
+        return IPRoute()
 
 
 def _outer(shape: Shape) -> Netem:

@@ -9,7 +9,7 @@ import select
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,8 @@ STALE = "net/mptcp/stale_loss_cnt"
 PLACING = "net/mptcp/scheduler"
 END_S = 1.0
 """From the transfer program's last word to its end."""
+LINKS_PLAN = "links.txt"
+"""Of a trial's folder: what the program that plays links reads."""
 
 
 def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
@@ -53,7 +55,9 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     """
     buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes)
     unsent_bytes = None if job.lanes else job.unsent_bytes
-    with build(buffer_bytes, unsent_bytes=unsent_bytes, sysctls=_sysctls(job)) as topology:
+    with build(
+        buffer_bytes, unsent_bytes=unsent_bytes, sysctls=_sysctls(job), middle=job.player is not None
+    ) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
@@ -80,27 +84,70 @@ def conduct(
     It gets the hosts' namespaces and the file descriptors ``ends``; ``begun`` is called once it has them. Raises
     :class:`~dstcc.errors.DstccError` with what it says when it fails, or with its ``name``.
     """
-    program = subprocess.Popen(
-        [job.program, str(plan)],
-        pass_fds=(topology.craft, topology.earth, *ends),
-        stdout=subprocess.PIPE,
+    with playing(job, plan.with_name(LINKS_PLAN), topology) as player:
+        program = subprocess.Popen(
+            [job.program, str(plan)],
+            pass_fds=(topology.craft, topology.earth, *ends),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            if begun:
+                begun()
+            accompany(program, job, topology, joins, player)
+            with suppress(subprocess.TimeoutExpired):
+                program.wait(timeout=END_S)
+        finally:
+            if program.poll() is None:
+                program.kill()
+            _, said = program.communicate()
+    _judge(name, program.returncode, said)
+
+
+@contextmanager
+def playing(job: Job, plan: Path, topology: Topology) -> Iterator[subprocess.Popen[str] | None]:
+    """The program that plays the job's links while the block lasts, where any are played; it is told the trial's time 0
+    on its standard input. Raises :class:`~dstcc.errors.DstccError` with what it says when it fails."""
+    if job.player is None or topology.middle is None:
+        yield None
+        return
+    plan.write_text("\n".join(_played_lines(job, topology.middle)) + "\n")
+    player = subprocess.Popen(
+        [job.player, str(plan)],
+        pass_fds=(topology.middle,),
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    said = ""
     try:
-        if begun:
-            begun()
-        accompany(program, job, topology, joins)
-        with suppress(subprocess.TimeoutExpired):
-            program.wait(timeout=END_S)
+        yield player
     finally:
-        if program.poll() is None:
-            program.kill()
-        _, said = program.communicate()
-    if program.returncode < 0:
-        raise DstccError(f"{name} was ended by signal {-program.returncode}")
-    if program.returncode != 0:
-        raise DstccError(said.strip() or f"{name} ended with {program.returncode}")
+        try:
+            _, said = player.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            player.kill()
+            player.communicate()
+    _judge("the program that plays links", player.returncode, said)
+
+
+def _played_lines(job: Job, middle: int) -> Iterator[str]:
+    full = job.mss_bytes + HEADER_BYTES
+    yield f"namespace {middle}"
+    yield f"seed {job.seed}"
+    yield f"bytes {full} {HEADER_BYTES} {job.free_bytes[0]} {job.free_bytes[1]}"
+    for index, link in enumerate(job.links):
+        if link.played:
+            yield from link.config
+            yield f"number {index}"
+
+
+def _judge(name: str, returncode: int, said: str) -> None:
+    if returncode < 0:
+        raise DstccError(f"{name} was ended by signal {-returncode}")
+    if returncode != 0:
+        raise DstccError(said.strip() or f"{name} ended with {returncode}")
 
 
 def _sysctls(job: Job) -> dict[str, str]:
@@ -157,7 +204,16 @@ def _wire(job: Job, index: int) -> Wire:
         up_free_bytes=ACK_OPTIONS_BYTES,
         initial_cwnd=job.initial_cwnd,
         rto_min_ms=job.rto_min_ms,
+        played=job.links[index].played,
     )
+
+
+def _devices(link: int, *, played: bool) -> str:
+    """Where packets are seen to leave and to arrive, and ACKs to arrive, behind netem or the program; and of a packet's
+    IP length what the line does not count, or that a packet weighs its payload and one header."""
+    if played:
+        return f"craft{link} earth{link} craft{link} -1"
+    return f"earth{link} down{link} up{link} {TCP_OPTIONS_BYTES + DSS_BYTES}"
 
 
 def shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
@@ -168,17 +224,26 @@ def shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
 
 
 def accompany(
-    program: subprocess.Popen[str], job: Job, topology: Topology, joins: Sequence[_Join] = ()
+    program: subprocess.Popen[str],
+    job: Job,
+    topology: Topology,
+    joins: Sequence[_Join] = (),
+    player: subprocess.Popen[str] | None = None,
 ) -> None:
-    """Change the links when it is time, and let subflows join, until the program ends."""
+    """Change the links when it is time, and let subflows join, until the program ends. ``player`` is told the begin."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
         return
+    if player is not None and player.stdin is not None:
+        with suppress(BrokenPipeError):  # how it ended is judged at the end
+            player.stdin.write(began)
+            player.stdin.flush()
     start_ns = int(began)
     due: list[tuple[int, Callable[[], None]]] = [
         (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))
         for link, link_job in enumerate(job.links)
+        if not link_job.played
         for up, way in ((False, link_job.down), (True, link_job.up))
         for step in range(1, len(way.steps))
     ]
@@ -206,7 +271,7 @@ def _plan_lines(
     yield (
         f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d} {job.placed:d}"
     )
-    yield f"mss {job.mss_bytes}"
+    yield f"mss {job.mss_bytes} {HEADER_BYTES}"
     yield f"rotating {job.rotating}"
     yield f"rate {job.rate:d}"
     yield f"buffers {job.receive_buffer_bytes} {job.send_buffer_bytes}"
@@ -218,14 +283,11 @@ def _plan_lines(
             yield f"subflow {index} {craft_address(index, k)}"
     for address, number in addresses:
         yield f"address {address} {number}"
+    yield f"seed {job.seed}"
+    yield f"ledger {job.ledger:d}"
     for index, link_job in enumerate(job.links):
-        way = link_job.down
-        yield (
-            f"link up{index} down{index} earth{index} {earth_address(index)} {way.rate_bps!r} "
-            f"{TCP_OPTIONS_BYTES + DSS_BYTES} {way.queue_packets}"
-        )
-        for step in way.steps:
-            yield f"delay {index} {step.from_ns} {step.delay_ns}"
+        yield from link_job.config
+        yield f"devices {earth_address(index)} {_devices(index, played=link_job.played)}"
     lanes = job.lanes_per_link if job.lanes else 1
     for lane in range(lanes * (len(job.links) if job.lanes else 1)):
         link_index = lane // lanes

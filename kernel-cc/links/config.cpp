@@ -45,6 +45,16 @@ dstcc::CrossTrafficConfig traffic_of(Words& in) {
     return source;
 }
 
+void read_relay(Words& in, LinkConfig& link) {
+    dstcc::RelayConfig& relay = link.relay.emplace();
+    in >> relay.at >> relay.rate_bps >> relay.queue_bytes;
+}
+
+void read_relay_traffic(Words& in, LinkConfig& link) {
+    if (!link.relay) link.relay.emplace();
+    link.relay->cross_traffic.push_back(traffic_of(in));
+}
+
 dstcc::LossConfig loss_of(Words& in) {
     dstcc::LossConfig loss;
     in >> loss.kind;
@@ -97,6 +107,8 @@ const std::map<std::string, std::function<void(Words&, LinkConfig&)>> kKeys{
     {"up-rate", [](Words& in, LinkConfig& link) { read_share(in, link.up_rate); }},
     {"hidden-rate", [](Words& in, LinkConfig& link) { read_share(in, link.hidden); }},
     {"traffic", [](Words& in, LinkConfig& link) { link.cross_traffic.push_back(traffic_of(in)); }},
+    {"relay", read_relay},
+    {"relay-traffic", read_relay_traffic},
     {"loss", [](Words& in, LinkConfig& link) { link.loss = loss_of(in); }},
     {"up-loss", [](Words& in, LinkConfig& link) { link.up_loss = loss_of(in); }},
     {"loss-row", [](Words& in, LinkConfig& link) { read_loss_row(in, link.loss); }},
@@ -116,8 +128,8 @@ bool read_line(const std::string& key, Words& in, std::vector<LinkConfig>& links
             link.subflows;
         return true;
     }
-    const auto known = kKeys.find(key);
-    if (known == kKeys.end() || links.empty()) return false;
+    const auto known = key.front() == '.' && !links.empty() ? kKeys.find(key.substr(1)) : kKeys.end();
+    if (known == kKeys.end()) return false;
     known->second(in, links.back());
     return true;
 }

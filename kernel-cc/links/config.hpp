@@ -10,7 +10,8 @@
 
 namespace links {
 
-// Takes the line, if its key is one of a link's; `link` begins the next link. `in` fails where a value is missing.
+// Takes the line, if it is a link's: `link` begins the next link, and a key that begins with a dot is of that one. `in` fails
+// where a value is missing.
 bool read_line(const std::string& key, std::istringstream& in, std::vector<dstcc::LinkConfig>& links);
 
 }  // namespace links

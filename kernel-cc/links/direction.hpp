@@ -26,6 +26,7 @@ public:
     static Direction seen(dstcc::LinkConfig link, bool up, std::uint64_t seed, std::size_t index,
                           std::uint32_t full_bytes) {
         link.loss = link.up_loss = {};
+        link.relay.reset();
         return {link, up, seed, index, full_bytes};
     }
 
@@ -34,7 +35,7 @@ public:
         advance(now);
         return line_.transmit(now, bytes);
     }
-    // As of a time: others' packets until then are in it.
+    // As of a time: others' packets before it are in the queue. At the same time one's own go first, as in the simulator.
     const dstcc::Direction& at(Time now) {
         advance(now);
         return line_;
@@ -50,7 +51,7 @@ private:
         for (;;) {
             Source* first = nullptr;
             for (Source& source : sources_)
-                if (source.next <= now && (first == nullptr || source.next < first->next)) first = &source;
+                if (source.next < now && (first == nullptr || source.next < first->next)) first = &source;
             if (first == nullptr) return;
             const Time at = first->next;
             if (first->traffic.poll(at, first->next)) line_.transmit(at, first->traffic.packet_bytes());

@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/config.hpp"
+#include "link/delay.hpp"
+
 namespace transfer {
 
 using Time = std::int64_t;  // emulated nanoseconds since the start of the trial
@@ -33,22 +36,17 @@ inline Time clock_ns(clockid_t clock) {
 struct Object {
     std::int64_t chunk, layer, bytes;
     Time release, deadline;
-    std::int64_t payload;  // index into Plan::payloads; below 0: made from its own number
-};
-
-struct DelayRow {
-    Time from, delay;
+    std::int64_t payload;    // index into Plan::payloads; below 0: made from its own number
+    std::int64_t begin = 0;  // in its payload
 };
 
 struct Link {
     std::string craft_device, arrive_device, depart_device;  // where acknowledgements arrive, data arrive, data depart
     std::string earth;
-    double rate_bps = 0;  // of the wire, emulated
-    int free_bytes = 0;   // of a packet's IP length that the rate does not count
-    int queue_packets = 0;
-    std::vector<DelayRow> delays;  // of the data direction; a row holds until the next
-
-    Time one_way(Time at) const;
+    int free_bytes =
+        0;  // of a packet's IP length that the line does not count; below 0: it counts payload and a header
+    dstcc::DelayTable light;
+    bool played() const { return free_bytes < 0; }  // by a program, and not netem's
 };
 
 // One MPTCP connection; `stream` has one, `lanes` one per lane.
@@ -66,7 +64,7 @@ struct Plan {
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
     bool shared = false;  // the lanes of a link share its window, which a controller sets
     bool placed = false;  // stream: the kernel's scheduler sends each layer's bytes on the subflow that it is told
-    int mss = 1460, subflows = 1;
+    int mss = 1460, header_bytes = 40, subflows = 1;
     bool rate = false;         // shared: the window says the pace and holds beside what is under way
     std::size_t rotating = 1;  // shared: of a link's lanes, those that get layers in rotation
     std::int64_t receive_buffer = 0, send_buffer = 0;
@@ -76,6 +74,9 @@ struct Plan {
     std::vector<std::string> subflow_addresses;  // the spacecraft's, by subflow number; backups have their link's first
     std::vector<std::string> addresses;          // every address of the spacecraft
     std::vector<int> address_subflow;            // the subflow that each stands for
+    std::uint64_t seed = 0;
+    bool ledger = false;                     // the result has what the sender knows of each layer at the end
+    std::vector<dstcc::LinkConfig> configs;  // of the links, in the simulator's own terms
     std::vector<Link> links;
     std::vector<LanePlan> lane_plans;
     std::vector<std::pair<Time, Time>> outages;  // of all links

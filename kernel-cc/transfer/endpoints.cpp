@@ -168,6 +168,7 @@ void Craft::poll(Time now) {
         const MptcpInfo info = info_of(lane.socket, lane_name(i));
         ledger_.connected(static_cast<int>(i), info.write_seq);
         lane.token = info.token;
+        lane.base = info.write_seq;
         lane.connected = true;
         --waiting_;
         look(static_cast<int>(i));
@@ -185,6 +186,13 @@ bool Craft::joined(int subflow) {
     for (const int id : family_->living(lanes_[0].token))
         if (std::find(joined_.begin(), joined_.end(), id) == joined_.end()) joined_.push_back(id);
     return known();
+}
+
+std::int64_t Craft::acknowledged(int index) const {
+    const Lane& lane = lanes_[static_cast<std::size_t>(index)];
+    if (!lane.connected) return 0;
+    const MptcpInfo info = info_of(lane.socket, lane_name(static_cast<std::size_t>(index)));
+    return static_cast<std::int64_t>(info.snd_una - lane.base);
 }
 
 std::vector<Carried> Craft::carried() const {

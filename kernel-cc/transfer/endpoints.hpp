@@ -33,6 +33,8 @@ public:
     void announce(int lane, int layer, std::int64_t bytes, Time deadline, int subflow);
     // What the kernel's scheduler says that each subflow carried of each layer; nothing without it, or before the handshake.
     std::vector<Carried> carried() const;
+    // Bytes of a connection that the Earth's end is known to have in order.
+    std::int64_t acknowledged(int lane) const;
     // Whether a subflow of the connection has joined for good: a round trip after TCP's handshake, and it stays so.
     bool joined(int subflow);
     // What the subflows on a link share; nothing before the controller has them share it, or without our module.
@@ -50,6 +52,7 @@ private:
         int socket = -1;
         bool begun = false, connected = false, first = false, resting = false;
         std::uint32_t token = 0;
+        std::uint64_t base = 0;  // its first byte's number
         std::vector<int> numbers;
         std::vector<SubflowInfo> seen;
     };

@@ -30,10 +30,14 @@ Ledger::Ledger(const Plan& plan)
     : outcomes(plan.objects.size()),
       plan_(plan),
       lanes_(plan.lane_plans.size()),
-      lines_(plan.links.size()),
       slot_(static_cast<std::size_t>(plan.subflows)),
       first_over_(static_cast<std::size_t>(plan.layers) * plan.links.size()),
-      passed_(static_cast<std::size_t>(plan.subflows)) {
+      passed_(static_cast<std::size_t>(plan.subflows)),
+      begun_(plan.ledger ? plan.objects.size() : 0) {
+    for (const dstcc::LinkConfig& link : plan.configs) {
+        const auto full = static_cast<std::uint32_t>(plan.mss + plan.header_bytes);
+        lines_.push_back(links::Direction::seen(link, false, plan.seed, lines_.size(), full));
+    }
     for (std::size_t i = 0; i < plan.addresses.size(); ++i)
         numbers_[address_of(plan.addresses[i])] = plan.address_subflow[i];
     for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) ports_[plan.lane_plans[i].port] = static_cast<int>(i);
@@ -99,17 +103,17 @@ void Ledger::each_object(const Lane& lane, std::int64_t begin, std::int64_t end,
 
 void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     if (packet.syn && !packet.has_ack) open(packet);
-    queue(link, packet, now);
+    const Time waited = queue(link, packet, now);
     Subflow* subflow = find(packet.source, packet.source_port);
     if (subflow == nullptr || packet.payload <= 0) return;
     const std::int64_t begin = unwrap(packet.seq - subflow->isn - 1, subflow->sent), end = begin + packet.payload;
     if (begin >= subflow->sent) {
-        subflow->flight.push_back({end, now, false});
+        subflow->flight.push_back({end, now, waited, false});
         subflow->sent = end;
     } else {
         auto sent = std::upper_bound(subflow->flight.begin(), subflow->flight.end(), begin,
                                      [](std::int64_t at, const Sent& s) { return at < s.end; });
-        for (; sent != subflow->flight.end() && sent->end <= end; ++sent) *sent = {sent->end, now, true};
+        for (; sent != subflow->flight.end() && sent->end <= end; ++sent) *sent = {sent->end, now, waited, true};
         subflow->sent = std::max(subflow->sent, end);
     }
     Lane& lane = lanes_[static_cast<std::size_t>(subflow->lane)];
@@ -117,6 +121,9 @@ void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     std::int64_t fresh = 0;
     lane.departed.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
         fresh += to - from;
+        if (plan_.ledger)
+            each_object(lane, from, to,
+                        [&](int object, std::int64_t bytes) { begun_[static_cast<std::size_t>(object)] += bytes; });
         if (plan_.placed)
             each_piece(lane, from, to, [&](const Piece& piece, std::int64_t bytes) {
                 passed_[static_cast<std::size_t>(piece.link)].left += bytes;
@@ -145,25 +152,30 @@ void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     ++slot_[static_cast<std::size_t>(subflow->number)].sent_segments;
 }
 
-// The line as netem has it, drop-tail and a packet's time on the wire each; losses on the way are not known here.
-void Ledger::queue(int link, const Packet& packet, Time now) {
-    const Link& link_plan = plan_.links[static_cast<std::size_t>(link)];
-    Line& line = lines_[static_cast<std::size_t>(link)];
-    while (!line.leaves.empty() && line.leaves.front() <= now) line.leaves.pop_front();
-    if (static_cast<int>(line.leaves.size()) >= link_plan.queue_packets) return;
-    const double bits = 8.0 * (packet.ip_bytes - link_plan.free_bytes);
-    totals.sent_wire += packet.ip_bytes - link_plan.free_bytes;
-    line.busy = std::max(line.busy, now) + static_cast<Time>(bits / link_plan.rate_bps * kNsPerS);
-    line.leaves.push_back(line.busy);
+std::vector<std::int64_t> Ledger::known(const std::vector<std::int64_t>& acknowledged) {
+    std::vector<std::int64_t> rows(2 * begun_.size());
+    for (std::size_t i = 0; i < begun_.size(); ++i) rows[2 * i + 1] = begun_[i];
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+        each_object(lanes_[lane], 0, acknowledged[lane],
+                    [&](int object, std::int64_t bytes) { rows[2 * static_cast<std::size_t>(object)] += bytes; });
+    return rows;
+}
+
+// The line as netem or the program has it: how long the packet waits, -1 where there is no room. Losses on the way are not known
+// here.
+Time Ledger::queue(int link, const Packet& packet, Time now) {
+    const int free = plan_.links[static_cast<std::size_t>(link)].free_bytes;
+    const int bytes = free < 0 ? packet.payload + plan_.header_bytes : std::max(packet.ip_bytes - free, 0);
+    const Time waited = lines_[static_cast<std::size_t>(link)].transmit(now, static_cast<std::uint32_t>(bytes)).wait_ns;
+    if (waited >= 0) totals.sent_wire += bytes;
+    return waited;
 }
 
 std::int64_t Ledger::queue_bytes(int link, Time now) const {
-    const Line& line = lines_[static_cast<std::size_t>(link)];
-    const double left_s = static_cast<double>(std::max<Time>(line.busy - now, 0)) / kNsPerS;
-    return static_cast<std::int64_t>(left_s * plan_.links[static_cast<std::size_t>(link)].rate_bps / 8);
+    return lines_[static_cast<std::size_t>(link)].at(now).queue_bytes(now);
 }
 
-void Ledger::handle_arrival(int link, const Packet& packet, Time now) {
+void Ledger::handle_arrival(const Packet& packet, Time now) {
     Subflow* subflow = find(packet.source, packet.source_port);
     if (subflow == nullptr || packet.payload <= 0) return;
     Lane& lane = lanes_[static_cast<std::size_t>(subflow->lane)];
@@ -172,12 +184,8 @@ void Ledger::handle_arrival(int link, const Packet& packet, Time now) {
     ++totals.arrived_packets;
     const auto sent = std::lower_bound(subflow->flight.begin(), subflow->flight.end(), end,
                                        [](const Sent& s, std::int64_t at) { return s.end < at; });
-    if (sent != subflow->flight.end() && sent->end == end && !sent->repeated) {
-        const Link& link_plan = plan_.links[static_cast<std::size_t>(link)];
-        const double wire_ns = 8.0 * (packet.ip_bytes - link_plan.free_bytes) / link_plan.rate_bps * kNsPerS;
-        waits_.push_back(static_cast<float>(
-            std::max(0.0, static_cast<double>(now - sent->at - link_plan.one_way(sent->at)) - wire_ns) / kNsPerS));
-    }
+    if (sent != subflow->flight.end() && sent->end == end && !sent->repeated)
+        waits_.push_back(static_cast<float>(sent->waited) / kNsPerS);
     std::int64_t fresh = 0;
     lane.arrived.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
         fresh += to - from;

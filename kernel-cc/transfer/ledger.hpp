@@ -13,6 +13,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "../links/direction.hpp"
 #include "base.hpp"
 #include "packet.hpp"
 
@@ -66,7 +67,7 @@ public:
     void wrote(int lane, int object, std::int64_t bytes, int link);
 
     void handle_departure(int link, const Packet& packet, Time now);
-    void handle_arrival(int link, const Packet& packet, Time now);
+    void handle_arrival(const Packet& packet, Time now);
     void handle_ack(const Packet& packet, Time now);
 
     std::int64_t written(int lane) const { return lanes_[static_cast<std::size_t>(lane)].written; }
@@ -85,6 +86,9 @@ public:
     std::int64_t first_over(int layer, int link) const {
         return first_over_[static_cast<std::size_t>(layer) * plan_.links.size() + static_cast<std::size_t>(link)];
     }
+    // What is known of each layer where the first `acknowledged` bytes of each connection are at Earth: how many of its bytes
+    // are, and how many have left at least once.
+    std::vector<std::int64_t> known(const std::vector<std::int64_t>& acknowledged);
     int finished() const { return finished_; }  // objects delivered or given up
     void give_up(int object);
 
@@ -112,7 +116,7 @@ private:
     };
     struct Sent {
         std::int64_t end;
-        Time at;
+        Time at, waited;  // the latter in the queue; -1: it was full
         bool repeated;
         bool sacked = false;
     };
@@ -127,15 +131,11 @@ private:
         std::deque<Sent> flight;
         std::map<std::int64_t, Held> held;
     };
-    struct Line {
-        Time busy = 0;
-        std::deque<Time> leaves;
-    };
 
     Subflow* find(std::uint32_t address, std::uint16_t port);
     void open(const Packet& syn);
     std::int64_t offset_of(const Subflow& subflow, const Packet& packet, std::int64_t at) const;
-    void queue(int link, const Packet& packet, Time now);
+    Time queue(int link, const Packet& packet, Time now);
     void release(Lane& lane, std::int64_t begin, std::int64_t end, Time arrived, Time now);
     void deliver(Lane& lane, std::int64_t to, Time arrived, Time now);
     template <class Each>
@@ -145,10 +145,11 @@ private:
 
     const Plan& plan_;
     std::vector<Lane> lanes_;
-    std::vector<Line> lines_;
+    mutable std::vector<links::Direction> lines_;  // by link; each moves on when it is looked at
     std::vector<SlotCounts> slot_;
     std::vector<std::int64_t> first_over_;
     std::vector<Passed> passed_;
+    std::vector<std::int64_t> begun_;  // by object, where the plan asks for it
     std::vector<float> waits_;
     std::unordered_map<std::uint64_t, Subflow> subflows_;
     std::unordered_map<std::uint32_t, int> tokens_;

@@ -66,6 +66,12 @@ public:
         earth_.read();
         if (plan_.placed) earth_.require_all_read();
         carried_ = craft_.carried();
+        if (plan_.ledger) {
+            std::vector<std::int64_t> acknowledged;
+            for (int lane = 0; lane < static_cast<int>(plan_.lane_plans.size()); ++lane)
+                acknowledged.push_back(craft_.acknowledged(lane));
+            known_ = ledger_.known(acknowledged);
+        }
         end_ = std::min(tick, plan_.duration);
         if (end_ % plan_.slot != 0) sampler_.take(end_);
         for (std::size_t i = 0; i < taps_.size(); ++i)
@@ -107,13 +113,15 @@ private:
 
     static std::vector<Tap> open_taps(const Plan& plan) {
         std::vector<Tap> made;
-        enter(plan.earth_ns);
+        const auto tap = [&](int space, const std::string& device, bool outgoing) {
+            enter(space);
+            made.emplace_back(device, outgoing);
+        };
         for (const Link& link : plan.links) {
-            made.emplace_back(link.depart_device, false);
-            made.emplace_back(link.arrive_device, true);
+            tap(link.played() ? plan.craft_ns : plan.earth_ns, link.depart_device, link.played());
+            tap(plan.earth_ns, link.arrive_device, !link.played());
         }
-        enter(plan.craft_ns);
-        for (const Link& link : plan.links) made.emplace_back(link.craft_device, true);
+        for (const Link& link : plan.links) tap(plan.craft_ns, link.craft_device, !link.played());
         return made;
     }
     static void enter(int space) {
@@ -151,8 +159,7 @@ private:
             while (taps_[2 * i].next(packet, at))
                 ledger_.handle_departure(static_cast<int>(i), packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * i + 1].next(packet, at))
-                ledger_.handle_arrival(static_cast<int>(i), packet, at - started_.realtime);
+            while (taps_[2 * i + 1].next(packet, at)) ledger_.handle_arrival(packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
             while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
     }
@@ -196,7 +203,8 @@ private:
     Sampler sampler_;
     std::vector<std::int64_t>
         standing_;  // each link's queue at the last look, before more was sent: what a look sends is no queue
-    std::vector<Carried> carried_;  // by the kernel's scheduler, at the end
+    std::vector<Carried> carried_;     // by the kernel's scheduler, at the end
+    std::vector<std::int64_t> known_;  // of each layer to the sender, likewise
     Time end_ = 0;
     int slots_ = 0;
     bool gone_ = false;
@@ -219,13 +227,15 @@ void Trial::write_to(const std::string& path, std::size_t objects) const {
                  ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
                  ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64
                  ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64 ", \"arrived_packets\": %" PRId64
-                 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 ", \"placed\": %s}\n",
+                 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64
+                 ", \"placed\": %s, \"ledger\": %zu}\n",
                  objects, sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload,
                  t.arrived_payload, t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s,
                  t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets, t.arrived_packets, t.first_send,
-                 t.last_delivery, placed().c_str());
+                 t.last_delivery, placed().c_str(), known_.size() / 2);
     put(file, ledger_.outcomes.data(), objects * sizeof(Outcome), path);
     put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), path);
+    put(file, known_.data(), known_.size() * sizeof known_[0], path);
     if (std::fclose(file) != 0) fail_errno(path);
 }
 

@@ -41,7 +41,9 @@ const Payloads::File& Payloads::open(std::size_t file) {
 }
 
 const char* Payloads::at(int object, std::int64_t offset, std::int64_t bytes) {
-    const std::int64_t index = plan_.objects[static_cast<std::size_t>(object)].payload;
+    const Object& row = plan_.objects[static_cast<std::size_t>(object)];
+    const std::int64_t index = row.payload;
+    offset += row.begin;
     if (index >= 0) {
         const File& file = open(static_cast<std::size_t>(index));
         if (offset + bytes <= file.bytes) return file.data + offset;

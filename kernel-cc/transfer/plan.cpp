@@ -3,24 +3,19 @@
 #include <fstream>
 #include <sstream>
 
+#include "../links/config.hpp"
 #include "base.hpp"
 
 namespace transfer {
-
-Time Link::one_way(Time at) const {
-    const auto row =
-        std::upper_bound(delays.begin(), delays.end(), at, [](Time t, const DelayRow& r) { return t < r.from; });
-    return row == delays.begin() ? delays.front().delay : std::prev(row)->delay;
-}
 
 namespace {
 
 void read_objects(const std::string& path, Plan& plan) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw Failure(path + ": cannot be read");
-    std::int64_t row[6];
+    std::int64_t row[7];
     while (file.read(reinterpret_cast<char*>(row), sizeof row)) {
-        plan.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
+        plan.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
         plan.layers = std::max(plan.layers, static_cast<int>(row[1]) + 1);
     }
     if (plan.objects.empty()) throw Failure(path + ": no objects");
@@ -38,7 +33,11 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
     else if (key == "modes")
         in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared >> plan.placed;
     else if (key == "mss")
-        in >> plan.mss;
+        in >> plan.mss >> plan.header_bytes;
+    else if (key == "seed")
+        in >> plan.seed;
+    else if (key == "ledger")
+        in >> plan.ledger;
     else if (key == "rotating")
         in >> plan.rotating;
     else if (key == "rate")
@@ -63,16 +62,10 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         in >> address >> subflow;
         plan.addresses.push_back(address);
         plan.address_subflow.push_back(subflow);
-    } else if (key == "link") {
+    } else if (key == "devices") {
         Link link;
-        in >> link.craft_device >> link.arrive_device >> link.depart_device >> link.earth >> link.rate_bps >>
-            link.free_bytes >> link.queue_packets;
+        in >> link.earth >> link.depart_device >> link.arrive_device >> link.craft_device >> link.free_bytes;
         plan.links.push_back(link);
-    } else if (key == "delay") {
-        std::size_t link;
-        DelayRow row;
-        in >> link >> row.from >> row.delay;
-        plan.links.at(link).delays.push_back(row);
     } else if (key == "lane") {
         LanePlan lane;
         in >> lane.link >> lane.craft >> lane.port >> lane.opens;
@@ -89,7 +82,7 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         std::string path;
         std::getline(in >> std::ws, path);
         read_objects(path, plan);
-    } else
+    } else if (!links::read_line(key, in, plan.configs))
         throw Failure("plan: unknown key " + key);
     if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
 }
@@ -104,7 +97,13 @@ Plan read_plan(const std::string& path) {
         std::istringstream in(line);
         if (std::string key; in >> key) read_line(key, in, plan);
     }
-    if (plan.objects.empty() || plan.lane_plans.empty() || plan.links.empty()) throw Failure(path + ": not whole");
+    const bool links = !plan.links.empty() && plan.links.size() == plan.configs.size();
+    if (plan.objects.empty() || plan.lane_plans.empty() || !links) throw Failure(path + ": not whole");
+    for (std::size_t i = 0; i < plan.links.size(); ++i) {
+        const dstcc::LinkConfig& own = plan.configs[i];
+        if (own.delay_t_ns.empty()) throw Failure(path + ": a link without a delay");
+        plan.links[i].light = dstcc::DelayTable(own.delay_t_ns, own.delay_ns, own.delay_slope);
+    }
     plan.subflows = static_cast<int>(plan.subflow_links.size());
     return plan;
 }

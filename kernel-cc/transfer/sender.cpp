@@ -25,7 +25,7 @@ Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Pay
 void Sender::pump(Time now, const std::function<void()>& drained) {
     waiting_.release(now);
     Time quickest = kNever;
-    for (const Link& link : plan_.links) quickest = std::min(quickest, link.one_way(now));
+    for (const Link& link : plan_.links) quickest = std::min(quickest, link.light.at(now));
     waiting_.drop_lost(now + quickest);
     order_lanes();
     for (bool any = true; any && !waiting_.empty();) {
@@ -53,7 +53,7 @@ void Sender::order_lanes() {
 }
 
 void Sender::refresh(Lane& lane, int index, Time now) {
-    lane.one_way = plan_.links[static_cast<std::size_t>(lane.link)].one_way(now);
+    lane.one_way = plan_.links[static_cast<std::size_t>(lane.link)].light.at(now);
     const std::int64_t heard = ledger_.heard(index);
     const bool news = plan_.lanes && heard != lane.heard && now > lane.looked;
     if (lane.looked >= 0 && !news && now - lane.looked < std::max(plan_.tick, lane.srtt / kRefreshes)) return;

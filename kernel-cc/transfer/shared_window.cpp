@@ -69,7 +69,7 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
     established_ = 0;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         Path& path = paths_[i];
-        path.one_way = plan_.links[i].one_way(now);
+        path.one_way = plan_.links[i].light.at(now);
         quickest = std::min(quickest, path.one_way);
         refresh(path, static_cast<int>(i), now);
         if (path.established && !waiting_.empty()) ask(path, static_cast<int>(i));

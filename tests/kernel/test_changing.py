@@ -1,11 +1,11 @@
-"""Channels that change, on the kernel: losses in steps, outages that no plan has, and rates that are refused."""
+"""Channels that change, on the kernel: losses in steps, outages that no plan has, and rates that programs have not."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from dstcc_kernel.names import misfit
+from dstcc_kernel.names import changing_rate, misfit
 from dstcc_kernel.plan import way_of
 
 from dstcc.engine.config import Loss
@@ -52,11 +52,15 @@ def scenario(**link: Any) -> Scenario:
     )
 
 
-def test_a_rate_that_changes_is_refused_by_its_key() -> None:
+def test_a_rate_that_changes_is_no_programs_of_ones_own() -> None:
     dims = {"states": [{"packet": 0.0, "dwell_s": 5.0}, {"packet": 0.1, "dwell_s": 5.0, "rate": 0.5}]}
-    assert (misfit(scenario(rate_bps=[[0.0, 1e6], [5.0, 2e6]])) or "").startswith(
+    assert (changing_rate(scenario(rate_bps=[[0.0, 1e6], [5.0, 2e6]])) or "").startswith(
         "link.0.rate_bps: a rate over time"
     )
-    assert (misfit(scenario(loss=dims)) or "").startswith("link.0.loss.states: a state that changes the rate")
+    assert (changing_rate(scenario(loss=dims)) or "").startswith(
+        "link.0.loss.states: a state that changes the rate"
+    )
     plain = {"states": [{"packet": 0.0, "dwell_s": 5.0}, {"packet": 0.1, "dwell_s": 5.0}]}
-    assert misfit(scenario(loss=plain, unannounced_outages=[[1.0, 2.0]])) is None
+    for given in (scenario(rate_bps=[[0.0, 1e6], [5.0, 2e6]]), scenario(loss=dims)):
+        assert misfit(given) is None
+    assert changing_rate(scenario(loss=plain, unannounced_outages=[[1.0, 2.0]])) is None

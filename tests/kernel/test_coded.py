@@ -124,9 +124,6 @@ def test_what_is_not_there_is_refused_with_what_is() -> None:
     assert "open-loop, fixed, newreno" in said
     said = misfit(scenario(coding={"code": "raptorq"}))
     assert said is not None and said.startswith("coding.code 'raptorq'")
-    crossed = LINK | {"cross_traffic": [{"rate_bps": 1000, "packet_bytes": 500}]}
-    said = misfit(scenario(links=[crossed]))
-    assert said is not None and said.startswith("link.0.cross_traffic")
 
 
 def test_a_block_of_more_words_than_there_are_is_refused() -> None:

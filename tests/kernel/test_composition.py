@@ -16,6 +16,13 @@ PAIRS = [
     ("`dstcc`", "outages"),
     ("coded, rates measured", "frames at Eb/N0"),
     ("`gru-mpc`", "no `slot_s`"),
+    ("stream", "rates that change"),
+    ("lanes", "hidden states"),
+    ("`dstcc`", "others' datagrams"),
+    ("`gru-mpc`", "a contact plan"),
+    ("coded, paced", "a second hop"),
+    ("stream", "restarts, with a spool"),
+    ("`dstcc`", "restarts, without"),
     ("coded, paced", "stored video"),
     ("coded, rates told", "playout that waits"),
 ]

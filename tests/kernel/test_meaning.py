@@ -97,6 +97,13 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
     assert "choice of links" not in " / ".join(noted(link, {"controller": "dstcc"})), "it has lanes"
 
 
+def test_a_link_that_netem_has_not_is_noted_and_netems_words_are_not() -> None:
+    steps = {"name": "a", "rate_bps": [[0, 1e6], [5, 2e6]], "delay_s": 100, "outages": [[100, 200]]}
+    notes = " / ".join(noted(steps, {"congestion": "cubic"}))
+    assert "a: played by a program" in notes
+    assert "by packets" not in notes and "still crosses" not in notes
+
+
 def noted(link: dict[str, object], transport: dict[str, object]) -> list[str]:
     """What ``run.json`` says of such a scenario on Linux 6.1."""
     document = {

@@ -92,3 +92,25 @@ def test_a_file_cut_short_is_refused(config: EngineConfig, tmp_path: Path, left:
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(DstccError, match=r"result (is cut short|has no heading)"):
         read_result(path, config)
+
+
+def test_what_a_sender_knows_of_layers_is_no_more_than_they_have(
+    config: EngineConfig, tmp_path: Path
+) -> None:
+    objects = len(config.objects.payload_bytes)
+    whole = int(config.objects.payload_bytes[0])
+
+    def with_ledger(*rows: tuple[int, int]) -> Path:
+        path = write(tmp_path / "r", ledger=len(rows))
+        path.write_bytes(path.read_bytes() + b"".join(struct.pack("2q", *row) for row in rows))
+        return path
+
+    read = read_result(with_ledger((100, 200), *[(0, 0)] * (objects - 1)), config).ledger
+    assert read is not None and read.acknowledged_bytes[0] == 100 and read.begun_bytes[0] == 200
+    for rows in ([(whole + 1, 0)], [(0, -1)], [(0, 0), (0, 0)]):
+        with pytest.raises(
+            DstccError, match=r"more of a layer is acknowledged or sent than it has|cut short"
+        ):
+            read_result(with_ledger(*rows, *[(0, 0)] * (objects - 1)), config)
+    with pytest.raises(DstccError, match="cut short"):
+        read_result(write(tmp_path / "r", ledger=objects), config)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dstcc_kernel import backend
 from dstcc_kernel.job import NEVER_NS, Job, read_job
-from dstcc_kernel.names import CONGESTION, LANE_SCHEDULERS, misfit
+from dstcc_kernel.names import CONGESTION, LANE_SCHEDULERS, changing_rate, misfit
 from dstcc_kernel.netem import GilbertElliott
 from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by, steered_slot_ns, windows_of
 from dstcc_kernel.source import RELEASES
@@ -134,8 +134,8 @@ def test_a_delay_over_time_becomes_small_steps() -> None:
 def test_layers_keep_their_times_in_emulated_seconds() -> None:
     given = scenario(playout={"mode": "deadline", "delay_s": 3000})
     rows = objects_of(trial(given))
-    assert rows.shape == (240, 6)
-    assert rows[0].tolist() == [0, 0, 300_000, 2 * 10**9, 102 * 10**9, -1]
+    assert rows.shape == (240, 7)
+    assert rows[0].tolist() == [0, 0, 300_000, 2 * 10**9, 102 * 10**9, -1, 0]
 
 
 def test_without_deadlines_a_layer_is_never_late() -> None:
@@ -250,12 +250,12 @@ def test_constants_are_set_in_emulated_time() -> None:
 
 def test_others_traffic_is_refused() -> None:
     assert misfit(scenario({"flows": [{"congestion": "newreno"}]})) == (
-        "link.0.flows: others' traffic exists in the simulator only"
+        "link.0.flows: others' TCP connections exist in the simulator only"
     )
 
 
 @pytest.mark.parametrize(("rate", "up_rate", "said"), [(500, 10, "down"), (1000, 20, "up"), (1000, 10, None)])
-def test_contacts_of_different_rates_are_refused_with_netems_reason(
+def test_contacts_of_different_rates_are_not_for_programs_of_ones_own_and_why(
     tmp_path: Path, rate: int, up_rate: int, said: str | None
 ) -> None:
     plan = tmp_path / "plan.txt"
@@ -264,16 +264,17 @@ def test_contacts_of_different_rates_are_refused_with_netems_reason(
         f"a contact +0 +60 1 2 10\na contact +90 +120 1 2 {up_rate}\na range +0 +120 1 2 5\n"
     )
     link = {"name": "a", "contacts": str(plan), "source": 2, "destination": 1}
-    problem = misfit(scenario([link]))
+    problem = changing_rate(scenario([link]))
+    assert misfit(scenario([link])) is None
     if said is None:
         assert problem is None
     else:
         assert problem is not None
         assert problem.startswith(
-            f"link.0.contacts: contacts of different rates ({said}) exist in the simulator only: netem"
+            f"link.0.contacts: contacts of different rates ({said}) are for trials only: netem"
         )
     # The keys that the message names let it run.
-    assert misfit(scenario([link | {"rate_bps": 8000.0, "up_rate_bps": 80.0}])) is None
+    assert changing_rate(scenario([link | {"rate_bps": 8000.0, "up_rate_bps": 80.0}])) is None
 
 
 def test_the_table_of_algorithms_names_the_kernels() -> None:

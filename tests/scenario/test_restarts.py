@@ -77,9 +77,7 @@ def test_beside_others_flows_and_coded_ltp_it_is_refused() -> None:
         parse_scenario(two, source="x")
 
 
-def test_logs_training_and_the_kernel_refuse_it(tmp_path: Path) -> None:
-    from dstcc_kernel.names import misfit
-
+def test_logs_and_training_refuse_it(tmp_path: Path) -> None:
     from dstcc.learn.env.episodes import Episodes
     from dstcc.run import ask
 
@@ -88,4 +86,3 @@ def test_logs_training_and_the_kernel_refuse_it(tmp_path: Path) -> None:
         ask(scenario, "simulator", logs=True)
     with pytest.raises(ScenarioError, match="an episode is one connection"):
         Episodes([scenario])
-    assert misfit(scenario) == "transport.restart: exists in the simulator only"
