@@ -84,46 +84,49 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     scheduler = AGENT if named == AGENT else scenario.transport.scheduler[0]
     config = engine_config(scenario, setup, label(named), label(scheduler))
     job_of(config, program=Path())
-    coded = scenario.transport.mode == CODED
-    if coded:
+    if scenario.transport.mode == CODED:
         in_words(config)
-    if coded and on_host:
-        raise InputError(f"{scenario.scenario.name}: transport.mode 'coded': needs --backend kernel")
-    if config.restarts is not None and on_host:
-        raise InputError(f"{scenario.scenario.name}: transport.restart: needs --backend kernel")
-    played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
-    if played is not None and on_host:
-        raise InputError(
-            f"{scenario.scenario.name}: link.{played}: netem has no rate that changes, no datagrams of others and no "
-            "second hop; needs --backend kernel"
-        )
     if on_host:
-        constants = scenario.transport.constants
-        if constants is not None and any(name.startswith("hystart") for name in constants.given):
-            raise InputError(
-                f"{scenario.scenario.name}: transport.constants.hystart: the running kernel has it for all its "
-                "connections; use --backend kernel"
-            )
-        longest_s = max(map(rtt_s, config.links)) / config.transport.scale
-        if longest_s >= host.mptcp_patience_s():
-            raise InputError(
-                f"{scenario.scenario.name}: a round trip of {longest_s:.6g} emulated s; the running kernel falls "
-                f"back to TCP after {host.mptcp_patience_s():g} s without an answer; a larger --scale, or "
-                "--backend kernel"
-            )
+        problem = _hosts_misfit(scenario, config)
+        if problem is not None:
+            raise InputError(f"{scenario.scenario.name}: {problem}")
         program()
         return
     built()
     programs()
-    program(CODED if coded else "transfer")
-    if played is not None or config.restarts is not None:
-        program("links")
+    _job(replace(config, ledger=config.restarts is not None))  # compiles what it needs
     free_mb = _free_mb()
     needed_mb = memory_mb(config, steered=bool(scenario.transport.controller)) + block_memory_mb(config)
     if needed_mb > free_mb:
         raise MissingCapabilityError(
             f"a trial needs {needed_mb:,} MB of memory for what is in flight; {free_mb:,} MB are free"
         )
+
+
+def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:
+    """The first thing that a guest has and a host has not."""
+    transport = scenario.transport
+    if transport.mode == CODED:
+        return "transport.mode 'coded': needs --backend kernel"
+    if config.restarts is not None:
+        return "transport.restart: needs --backend kernel"
+    played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
+    if played is not None:
+        return (
+            f"link.{played}: netem has no rate that changes, nobody else's traffic and no second hop; needs "
+            "--backend kernel"
+        )
+    if transport.constants is not None and any(
+        name.startswith("hystart") for name in transport.constants.given
+    ):
+        return "transport.constants.hystart: the running kernel has it for all its connections; use --backend kernel"
+    longest_s = max(map(rtt_s, config.links)) / config.transport.scale
+    if longest_s >= host.mptcp_patience_s():
+        return (
+            f"a round trip of {longest_s:.6g} emulated s; the running kernel falls back to TCP after "
+            f"{host.mptcp_patience_s():g} s without an answer; a larger --scale, or --backend kernel"
+        )
+    return None
 
 
 def built() -> Built:
@@ -253,7 +256,11 @@ def _job(config: EngineConfig, *, on_host: bool = False) -> Job:
         job = job_of(config, program=program(), kernel=kernel)
     else:
         job = coded_job(job_of(config, program=program(CODED)), config)
-    return replace(job, player=str(program("links")) if any(link.played for link in job.links) else None)
+    return replace(
+        job,
+        player=str(program("links")) if any(link.played for link in job.links) else None,
+        flows_program=str(program("flows")) if job.flows else None,
+    )
 
 
 def _write(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig) -> None:
@@ -352,8 +359,10 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     if played:
         notes.append(
             f"{', '.join(played)}: played by a program that has the simulator's line and draws, not netem's "
-            "(a rate that changes, others' datagrams, a second hop, or a sender that restarts)"
+            "(a rate that changes, others' traffic, a second hop, or a sender that restarts)"
         )
+    if any(link.flows for link in links):
+        notes.append("others' TCP connections are real ones, of which nothing is measured")
     if restarts:
         notes.append("each connection of the sender has a kernel of its own")
     if scenario.transport.mode == CODED:

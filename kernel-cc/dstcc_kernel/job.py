@@ -121,6 +121,9 @@ class Job:
     steer."""
     player: str | None = None
     """The program that plays links, where any are."""
+    flows: tuple[str, ...] = ()
+    """Lines of others' connections (:func:`dstcc_kernel.link_plan.flow_lines`), and the program that has them."""
+    flows_program: str | None = None
     free_bytes: tuple[int, int] = (0, 0)
     """There: of a datagram's IP length on the way down and up, headers that the line does not count."""
     guest: bool = True
@@ -136,7 +139,7 @@ def read_job(path: Path) -> Job:
     document = json.loads(path.read_text())
     document["links"] = tuple(map(link_of, document["links"]))
     document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
-    for name in ("layer_links", "payloads", "free_bytes"):
+    for name in ("layer_links", "payloads", "free_bytes", "flows"):
         document[name] = tuple(document[name])
     return Job(**document)
 

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dstcc.algorithms import KNOWS_RATES
+from dstcc.engine.config import AGENT, SAME
 from dstcc.scenario.contacts import planned_rate
 
 from .source import release
@@ -115,10 +116,19 @@ def _coded(scenario: Scenario) -> str | None:
 
 def _others_traffic(scenario: Scenario) -> str | None:
     for index, link in enumerate(scenario.link):
-        mixed = link.mix is not None and link.mix.tcp_share > 0
-        if link.flows or mixed:
-            key = "mix" if mixed else "flows"
-            return f"link.{index}.{key}: others' TCP connections exist in the simulator only"
+        named = [("flows", flow.congestion) for flow in link.flows or ()]
+        if link.mix is not None and link.mix.tcp_share > 0:
+            named.append(("mix", link.mix.congestion))
+        stock = tuple(name for name in CONGESTION if name != "fixed")
+        own = scenario.transport.congestion if not scenario.transport.controller else (AGENT,)
+        for key, name in named:
+            unknown = next((each for each in (own if name == SAME else (name,)) if each not in stock), None)
+            if unknown is not None:
+                whose = " (the trial's own)" if name == SAME else ""
+                return (
+                    f"link.{index}.{key}: others' '{unknown}'{whose} exists in the simulator only, the kernel has "
+                    + (", ".join(stock))
+                )
     return None
 
 

@@ -107,6 +107,8 @@ def _parts(name: str) -> Parts:
     """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links;
     ``transfer`` and ``links`` have the simulator's lines."""
     engine = folder("engine")
+    if name == "flows":
+        return Parts((), (engine,), (folder("transfer"), engine / "link", engine / "core"))
     if name in ("transfer", "links"):
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         more = (folder("links") / "config.cpp",) if name == "transfer" else ()

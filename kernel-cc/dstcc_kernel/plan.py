@@ -32,7 +32,7 @@ from dstcc.scenario.losses import SCHEDULE, packets_of
 from dstcc.wire import HEADER_BYTES
 
 from .job import NEVER_NS, Job, LinkJob, Step, Way
-from .link_plan import is_played, link_lines
+from .link_plan import flow_lines, is_played, link_lines
 from .names import CONGESTION
 from .netem import GilbertElliott
 from .source import Release, release
@@ -139,6 +139,11 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         program=str(program),
         seed=config.seed,
         ledger=config.ledger,
+        flows=tuple(
+            flow_lines(
+                links, CONGESTION.get(transport.congestion, OURS), transport.mss_bytes, config.seed, scale
+            )
+        ),
         **_knobs(transport.constants),
     )
 

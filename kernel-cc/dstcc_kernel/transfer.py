@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -43,8 +43,8 @@ STALE = "net/mptcp/stale_loss_cnt"
 PLACING = "net/mptcp/scheduler"
 END_S = 1.0
 """From the transfer program's last word to its end."""
-LINKS_PLAN = "links.txt"
-"""Of a trial's folder: what the program that plays links reads."""
+LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
+"""Of a trial's folder: what the program that plays links reads, and that of others' connections."""
 
 
 def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
@@ -84,7 +84,10 @@ def conduct(
     It gets the hosts' namespaces and the file descriptors ``ends``; ``begun`` is called once it has them. Raises
     :class:`~dstcc.errors.DstccError` with what it says when it fails, or with its ``name``.
     """
-    with playing(job, plan.with_name(LINKS_PLAN), topology) as player:
+    with (
+        beside(*_player(job, topology), plan.with_name(LINKS_PLAN)) as player,
+        beside(*_flows(job, topology), plan.with_name(FLOWS_PLAN)) as flows,
+    ):
         program = subprocess.Popen(
             [job.program, str(plan)],
             pass_fds=(topology.craft, topology.earth, *ends),
@@ -95,7 +98,7 @@ def conduct(
         try:
             if begun:
                 begun()
-            accompany(program, job, topology, joins, player)
+            accompany(program, job, topology, joins, [each for each in (player, flows) if each is not None])
             with suppress(subprocess.TimeoutExpired):
                 program.wait(timeout=END_S)
         finally:
@@ -106,41 +109,53 @@ def conduct(
 
 
 @contextmanager
-def playing(job: Job, plan: Path, topology: Topology) -> Iterator[subprocess.Popen[str] | None]:
-    """The program that plays the job's links while the block lasts, where any are played; it is told the trial's time 0
-    on its standard input. Raises :class:`~dstcc.errors.DstccError` with what it says when it fails."""
-    if job.player is None or topology.middle is None:
+def beside(
+    name: str, program: str | None, lines: Iterable[str], spaces: Sequence[int], plan: Path
+) -> Iterator[subprocess.Popen[str] | None]:
+    """A program that runs on the ``lines`` of its plan while the block lasts, if there is any: it is told the trial's
+    time 0 on its standard input. Raises :class:`~dstcc.errors.DstccError` with what it says when it fails."""
+    if program is None:
         yield None
         return
-    plan.write_text("\n".join(_played_lines(job, topology.middle)) + "\n")
-    player = subprocess.Popen(
-        [job.player, str(plan)],
-        pass_fds=(topology.middle,),
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    plan.write_text("\n".join(lines) + "\n")
+    process = subprocess.Popen(
+        [program, str(plan)], pass_fds=spaces, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     said = ""
     try:
-        yield player
+        yield process
     finally:
         try:
-            _, said = player.communicate(timeout=END_S)
+            _, said = process.communicate(timeout=END_S)
         except subprocess.TimeoutExpired:
-            player.kill()
-            player.communicate()
-    _judge("the program that plays links", player.returncode, said)
+            process.kill()
+            process.communicate()
+    _judge(name, process.returncode, said)
 
 
-def _played_lines(job: Job, middle: int) -> Iterator[str]:
+Beside = tuple[str, str | None, Iterable[str], Sequence[int]]
+
+
+def _player(job: Job, topology: Topology) -> Beside:
+    spaces = () if topology.middle is None else (topology.middle,)
+    return "the program that plays links", job.player, _played_lines(job, topology), spaces
+
+
+def _played_lines(job: Job, topology: Topology) -> Iterator[str]:
     full = job.mss_bytes + HEADER_BYTES
-    yield f"namespace {middle}"
+    yield f"namespace {topology.middle}"
     yield f"seed {job.seed}"
     yield f"bytes {full} {HEADER_BYTES} {job.free_bytes[0]} {job.free_bytes[1]}"
     for index, link in enumerate(job.links):
         if link.played:
             yield from link.config
             yield f"number {index}"
+
+
+def _flows(job: Job, topology: Topology) -> Beside:
+    spaces = (topology.craft, topology.earth)
+    lines = (f"namespaces {topology.craft} {topology.earth}", *job.flows)
+    return "the program of others' connections", job.flows_program, lines, spaces
 
 
 def _judge(name: str, returncode: int, said: str) -> None:
@@ -228,17 +243,18 @@ def accompany(
     job: Job,
     topology: Topology,
     joins: Sequence[_Join] = (),
-    player: subprocess.Popen[str] | None = None,
+    others: Sequence[subprocess.Popen[str]] = (),
 ) -> None:
-    """Change the links when it is time, and let subflows join, until the program ends. ``player`` is told the begin."""
+    """Change the links when it is time, and let subflows join, until the program ends. ``others`` hear its begin."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
         return
-    if player is not None and player.stdin is not None:
+    for other in others:
+        assert other.stdin is not None
         with suppress(BrokenPipeError):  # how it ended is judged at the end
-            player.stdin.write(began)
-            player.stdin.flush()
+            other.stdin.write(began)
+            other.stdin.flush()
     start_ns = int(began)
     due: list[tuple[int, Callable[[], None]]] = [
         (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))

@@ -103,8 +103,8 @@ void Ledger::each_object(const Lane& lane, std::int64_t begin, std::int64_t end,
 
 void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     if (packet.syn && !packet.has_ack) open(packet);
-    const Time waited = queue(link, packet, now);
     Subflow* subflow = find(packet.source, packet.source_port);
+    const Time waited = queue(link, packet, now, subflow == nullptr);
     if (subflow == nullptr || packet.payload <= 0) return;
     const std::int64_t begin = unwrap(packet.seq - subflow->isn - 1, subflow->sent), end = begin + packet.payload;
     if (begin >= subflow->sent) {
@@ -163,12 +163,11 @@ std::vector<std::int64_t> Ledger::known(const std::vector<std::int64_t>& acknowl
 
 // The line as netem or the program has it: how long the packet waits, -1 where there is no room. Losses on the way are not known
 // here.
-Time Ledger::queue(int link, const Packet& packet, Time now) {
+Time Ledger::queue(int link, const Packet& packet, Time now, bool others) {
     const int free = plan_.links[static_cast<std::size_t>(link)].free_bytes;
     const int bytes = free < 0 ? packet.payload + plan_.header_bytes : std::max(packet.ip_bytes - free, 0);
-    const Time waited = lines_[static_cast<std::size_t>(link)].transmit(now, static_cast<std::uint32_t>(bytes)).wait_ns;
-    if (waited >= 0) totals.sent_wire += bytes;
-    return waited;
+    if (!others) totals.sent_wire += bytes;
+    return lines_[static_cast<std::size_t>(link)].transmit(now, static_cast<std::uint32_t>(bytes)).wait_ns;
 }
 
 std::int64_t Ledger::queue_bytes(int link, Time now) const {

@@ -135,7 +135,7 @@ private:
     Subflow* find(std::uint32_t address, std::uint16_t port);
     void open(const Packet& syn);
     std::int64_t offset_of(const Subflow& subflow, const Packet& packet, std::int64_t at) const;
-    Time queue(int link, const Packet& packet, Time now);
+    Time queue(int link, const Packet& packet, Time now, bool others);
     void release(Lane& lane, std::int64_t begin, std::int64_t end, Time arrived, Time now);
     void deliver(Lane& lane, std::int64_t to, Time arrived, Time now);
     template <class Each>

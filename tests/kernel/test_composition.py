@@ -21,6 +21,7 @@ PAIRS = [
     ("`dstcc`", "others' datagrams"),
     ("`gru-mpc`", "a contact plan"),
     ("coded, paced", "a second hop"),
+    ("lanes", "others' TCP flows"),
     ("stream", "restarts, with a spool"),
     ("`dstcc`", "restarts, without"),
     ("coded, paced", "stored video"),

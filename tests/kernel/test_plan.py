@@ -23,6 +23,7 @@ from dstcc.learn.env.episodes import steered as agents
 from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
+S = 10**9
 LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
 
 
@@ -248,10 +249,47 @@ def test_constants_are_set_in_emulated_time() -> None:
     assert (plain.parameters, plain.sysctls, plain.rto_min_ms) == ({}, {}, 0)
 
 
-def test_others_traffic_is_refused() -> None:
-    assert misfit(scenario({"flows": [{"congestion": "newreno"}]})) == (
-        "link.0.flows: others' TCP connections exist in the simulator only"
+def test_others_connections_have_the_kernels_controls() -> None:
+    def said(control: str, **transport: Any) -> str | None:
+        return misfit(scenario({"flows": [{"congestion": control}]}, transport=transport))
+
+    assert said("newreno") is None and said("same", congestion="cubic") is None
+    assert (said("ledbat") or "").startswith(
+        "link.0.flows: others' 'ledbat' exists in the simulator only, the kernel has bbr, bic, cubic, newreno"
     )
+    ours = said("same", congestion="fixed", fixed_cwnd_segments=[10])
+    assert (ours or "").startswith(
+        "link.0.flows: others' 'fixed' (the trial's own) exists in the simulator only"
+    )
+    steered = said("same", controller="iodst-q", congestion=[])
+    assert (steered or "").startswith("link.0.flows: others' 'agent' (the trial's own)")
+    mixed = {"rate_bps": 50_000, "congestion": "vegas"}
+    assert misfit(scenario({"mix": mixed})) is None
+    assert (misfit(scenario({"mix": mixed | {"congestion": "lia"}})) or "").startswith(
+        "link.0.mix: others' 'lia'"
+    )
+
+
+def test_others_connections_are_lines_for_their_program() -> None:
+    flows = [
+        {"congestion": "newreno", "bytes": 3000, "start_s": 60},
+        {"rate_bps": 6000, "on_s": 30, "off_s": 60, "stop_s": 600},
+    ]
+    made = job(scenario({"flows": flows, "outages": [[0, 300]]}))
+    bulk, written, source = made.flows
+    assert bulk.split() == [
+        "flow",
+        "10.1.0.1",
+        "10.1.0.2",
+        "reno",
+        str(10 * S),
+        str(NEVER_NS),
+        "3000",
+        "1460",
+    ]
+    assert written.split()[3:7] == ["cubic", str(10 * S), str(20 * S), "0"]
+    assert source.split()[:6] == ["source", "1", "0", str((1 << 16) + 1), "1460", repr(180_000.0)]
+    assert made.links[0].played and job(scenario()).flows == ()
 
 
 @pytest.mark.parametrize(("rate", "up_rate", "said"), [(500, 10, "down"), (1000, 20, "up"), (1000, 10, None)])

@@ -46,6 +46,13 @@ RELAY = {
         "cross_traffic": [{"rate_bps": 40_000, "on_s": 10, "off_s": 10, "periods": "pareto"}],
     },
 }
+FLOWS = {
+    "rate_bps": 160_000,
+    "flows": [
+        {"congestion": "newreno", "bytes": 600_000, "start_s": 3},
+        {"congestion": "same", "rate_bps": 20_000, "start_s": 20, "stop_s": 70, "on_s": 8, "off_s": 4},
+    ],
+}
 
 LOOK_NS = 250_000
 
@@ -118,6 +125,21 @@ def test_tcp_over_steps_of_the_rate_is_the_simulators(mode: str) -> None:
     assert theirs[-1] > 300_000
     assert np.abs(mine - theirs).max() <= 0.1 * theirs[-1]
     assert carried.totals["sent_wire_bytes"] == pytest.approx(simulated.totals["sent_wire_bytes"], rel=0.1)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_others_connections_take_from_the_link_what_they_take_in_the_simulator() -> None:
+    transport = {"mode": "lanes", "lanes_per_link": 2, "congestion": "cubic"}
+    config, alone = (trial(scenario(link, transport)) for link in (FLOWS, {"rate_bps": 160_000}))
+    carried, simulated = backend.run(config), simulate(config)
+    mine, theirs = (in_slots(one, one.objects.complete_ns, config) for one in (carried, simulated))
+    least = in_slots(simulate(alone), simulate(alone).objects.complete_ns, config)
+    assert np.abs(mine - theirs).max() <= 0.1 * theirs[-1]
+    assert (least - mine).max() > 0.2 * least[-1], "they took nothing"
+    sent = carried.totals["sent_wire_bytes"]
+    assert sent == pytest.approx(simulated.totals["sent_wire_bytes"], rel=0.05), "others' bytes are counted"
+    # the line is full while all have something to send: what they sent stands in its queue
+    assert carried.totals["queue_p95_s"] == pytest.approx(simulated.totals["queue_p95_s"], rel=0.15)
 
 
 @pytest.mark.usefixtures("kernel")
