@@ -34,7 +34,7 @@ class Parts:
     includes: tuple[Path, ...] = ()
     """Before :data:`SHARED`, in this order."""
     read: tuple[Path, ...] = ()
-    """Folders of the headers that are included from there, if not all of those."""
+    """Folders of the headers that are included from there, or single ones, if not all of those."""
     library: str | None = None
     """With its Debian package in :data:`LIBRARIES`; the program is then linked to what is shared."""
 
@@ -108,17 +108,18 @@ def _parts(name: str) -> Parts:
     ``transfer`` and ``links`` have the simulator's lines."""
     engine = folder("engine")
     if name == "flows":
-        return Parts((), (engine,), (folder("transfer"), engine / "link", engine / "core"))
+        return Parts((), (engine,), (folder("transfer") / "base.hpp", engine / "link", engine / "core"))
     if name in ("transfer", "links"):
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         more = (folder("links") / "config.cpp",) if name == "transfer" else ()
-        headers = (folder("links"), folder("transfer"), engine / "link", engine / "core")
+        headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
         return Parts((*lines, *more), (engine,), headers)
     if name not in ("coded", "coded-parts"):
         return Parts()
     home = folder("coded")
     includes = (home / "seam", home, engine)
-    read = (home, folder("links"), folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
+    theirs = (folder("transfer") / "base.hpp", folder("transfer") / "payloads.hpp")
+    read = (home, folder("links"), *theirs, *(engine / room for room in ENGINE_ROOMS))
     common = (folder("transfer") / "payloads.cpp", folder("links") / "config.cpp")
     if name == "coded-parts":
         own = (home / f"{part}.cpp" for part in ("code", "controller", "packet", "plan", "store"))
@@ -131,7 +132,7 @@ def _parts(name: str) -> Parts:
     return Parts((*sorted(ends), *laws, *lines, *common), includes, read, "isal")
 
 
-def _read(sources: Sequence[Path], folders: Sequence[Path]) -> list[Path]:
-    """Every file that a compilation may read of ours."""
-    headers = (path for home in folders for path in home.rglob("*") if path.is_file())
-    return [*sources, *sorted(path for path in headers if path.suffix in (".h", ".hpp", ".cpp"))]
+def _read(sources: Sequence[Path], places: Sequence[Path]) -> list[Path]:
+    """Every file that a compilation may read of ours: its sources, and the headers at these places."""
+    within = (path for place in places for path in (place, *place.rglob("*")))
+    return [*sources, *sorted(path for path in within if path.suffix in (".h", ".hpp"))]
