@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dstcc.algorithms import TRANSFERS
+from dstcc.stats import FEW_SEEDS
 
 from .footing import footings_of
 from .least_delay import words
@@ -89,9 +90,7 @@ def decide(section: Section, tables: Tables) -> Decision | None:
         letters = (footing.letters, footing.lanes) if footing else (UNKNOWN, UNKNOWN)
         rows.append(Brought(algorithm.name, algorithm is section.best, tuple(cells), *letters))
     name = plain_name(ltp.name) if ltp is not None and gains else ""
-    others = (a for a in section.finished if a is not section.best)
-    other = ltp if ltp is not section.best and ltp is not None else next(others, None)
-    sentence = _sentence(section.best, other, clock, share_s, passes)
+    sentence = _sentence(section, ltp, clock, share_s, passes)
     delays = section.meta.get("least_playout_delays")
     least = words(delays) if delays else ""
     return Decision(sentence, tuple(headings), tuple(rows), passes, least, name)
@@ -105,21 +104,35 @@ def _video_s(section: Section, tables: Tables) -> float:
     return float(capture[0] if count == 1 else (capture[-1] - capture[0]) * count / (count - 1))
 
 
-def _sentence(best: Algorithm, other: Algorithm | None, clock: Unit, share_s: float, passes: int) -> str:
-    """What the leader brings home, and beside it LTP, or where there is none or it leads the next."""
+def _sentence(section: Section, ltp: Algorithm | None, clock: Unit, share_s: float, passes: int) -> str:
+    """In some 30 words: what the best delivers, and what practice does: LTP, or where it is as good one TCP connection,
+    or the last."""
 
-    def home(algorithm: Algorithm) -> str:
-        played, full = (algorithm.estimates.get(key) for key, _ in HOURS)
+    def delivers(algorithm: Algorithm) -> str:
+        played, full, size = (
+            algorithm.estimates.get(key) for key in (*(key for key, _ in HOURS), SIZES[0][0])
+        )
         if played is None or full is None:
             return "an unknown part"
-        texts = [clock.number(one.value * share_s) for one in (played, full)]
-        return f"{texts[0]}{SPACE}{clock.name}, {texts[1]}{SPACE}{clock.name} of it with every layer"
+        shown = clock.number(played.value * share_s)
+        whole = clock.number(full.value * share_s)
+        some = f"{whole}{SPACE}{clock.name}" if full.value > 0 else "none"
+        part = "all" if whole == shown else some
+        text = f"{shown}{SPACE}{clock.name}, {part} at full quality"
+        return text if size is None else f"{text}, {size.value / passes / MB:,.0f}{SPACE}MB"
 
-    whose = f"a pass (one of {passes}) takes up" if passes > 1 else "the mission captures"
-    text = (
-        f"Of the {clock.number(share_s)}{SPACE}{clock.name} of video that {whose}, "
-        f"{plain_name(best.name)} brings home {home(best)}"
-    )
-    if other is not None:
-        text += f"; {plain_name(other.name)} {home(other)}"
-    return f"{text}."
+    best = section.best
+    assert best is not None
+    footings = footings_of(section)
+    single = [a for a in section.finished if a.name in footings and footings[a.name].resources[0] == 1]
+    others = [a for a in (ltp, *single, section.finished[-1]) if a is not None and a is not best]
+    equal = ltp if ltp is not None and ltp is not best and delivers(ltp) == delivers(best) else None
+    other = next((a for a in others if delivers(a) != delivers(best)), None)
+    whose = f" of a pass (one of {passes})" if passes > 1 else ""
+    text = f"Of {clock.number(share_s)}{SPACE}{clock.name} of video{whose}, "
+    text += f"{plain_name(best.name)} delivers {delivers(best)}"
+    text += f" (as {plain_name(equal.name)})" if equal is not None else ""
+    text += f"; {plain_name(other.name)} {delivers(other)}" if other is not None else ""
+    few = len(section.seeds)
+    hint = "" if few >= FEW_SEEDS else f" ({few} seed{'s' if few > 1 else ''}: a hint)"
+    return f"{text}{hint}."

@@ -13,6 +13,7 @@ from dstcc.stats import Paired, Profile
 from .catalogue import Metric
 from .contacts import contact_table
 from .controllers import controllers_of
+from .decision import decide
 from .footing import footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
 from .least_delay import words
@@ -32,6 +33,7 @@ from .summary import (
     section_ranking,
     summary_table,
 )
+from .tables import Tables
 from .verdict import pooled_verdict, verdict
 
 ALL = "all scenarios"
@@ -97,6 +99,10 @@ def _section(section: Section, title: str) -> Iterator[str]:
     meta = section.meta
     yield f"# {_escape(title)}"
     yield ""
+    box = decide(section, Tables())
+    if box is not None:
+        yield f"**{_escape(box.sentence)}**"
+        yield ""
     yield _escape(verdict(section))
     yield ""
     yield from _ranking_lines(section_ranking(section))

@@ -72,13 +72,24 @@ def test_shares_become_hours_and_bytes_megabytes(tmp_path: Path) -> None:
     assert interval[5] == "−50.0 to −30.0"
 
 
-def test_the_sentence_names_the_leader_and_the_next_where_ltp_leads(tmp_path: Path) -> None:
+def test_the_sentence_says_what_the_best_delivers_and_what_practice_does(tmp_path: Path) -> None:
     section_of(tmp_path)
     change(tmp_path, **PLAYED)
     said = box(tmp_path).sentence.replace("\u202f", " ")
     assert said == (
-        "Of the 2.00 h of video that the mission captures, ltp brings home 1.50 h, 1.00 h of it with every "
-        "layer; cubic+minrtt 1.00 h, 0.50 h of it with every layer."
+        "Of 2.00 h of video, ltp delivers 1.50 h, 1.00 h at full quality, 150 MB; "
+        "cubic+minrtt 1.00 h, 0.50 h at full quality, 110 MB (3 seeds: a hint)."
+    )
+
+
+def test_who_delivers_as_much_as_the_best_is_named_with_it(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    same = {key: [values[3]] * 6 for key, values in PLAYED.items()}
+    change(tmp_path, **{**same, "full_quality_ratio": [0.75] * 6, "weighted_layers": [0.8] * 3 + [0.7] * 3})
+    said = box(tmp_path).sentence.replace("\u202f", " ")
+    assert (
+        said
+        == "Of 2.00 h of video, cubic+minrtt delivers 1.50 h, all at full quality, 150 MB (as ltp) (3 seeds: a hint)."
     )
 
 
@@ -93,7 +104,7 @@ def test_passes_divide_hours_and_bytes_but_no_shares(tmp_path: Path) -> None:
     rows = {row.name: [value for value, _ in row.cells] for row in one.rows}
     assert rows["ltp (transfer)"][:5] == ["22.5", "15.0", "37.5", "25.0", "71.0"]
     assert rows["cubic+minrtt"][5] == "−10.0"
-    assert "a pass (one of 4) takes up" in one.sentence
+    assert "of video of a pass (one of 4), ltp delivers" in one.sentence
 
 
 def test_without_ltp_nothing_is_beside_it(tmp_path: Path) -> None:
@@ -125,4 +136,4 @@ def test_the_length_counts_the_last_chunk_and_uneven_ones(tmp_path: Path) -> Non
     place = table.schema.get_field_index("capture_s")
     pq.write_table(table.set_column(place, "capture_s", pa.array(ends)), path)
     change(tmp_path, **PLAYED)
-    assert "Of the 96.0\u202fmin of video" in box(tmp_path).sentence  # 7,200 / 3 * 2.4 s
+    assert "Of 96.0\u202fmin of video" in box(tmp_path).sentence  # 7,200 / 3 * 2.4 s
