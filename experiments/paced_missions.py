@@ -40,7 +40,7 @@ def mission(path: Path, transport: str, span: tuple[int, int]) -> Scenario:
     """A mission under one transport."""
     plain = load_scenario(path)
     settings = TRANSPORTS[transport][:-1] + f", mss_bytes = {plain.transport.mss_bytes}}}"
-    keys = ["variant=[]", f"transport={settings}", f"run.seed={span[0]}", f"run.seeds={span[1]}"]
+    keys = ["variant=[]", "expect={}", f"transport={settings}", f"run.seed={span[0]}", f"run.seeds={span[1]}"]
     return load_scenario(path, [parse_override(one) for one in keys])
 
 

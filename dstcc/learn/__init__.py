@@ -1,8 +1,8 @@
 """Controllers that learn: the environment they learn in, the policies they leave, and how a policy runs a trial.
 
-Importing this package registers ``dstcc/DeepSpace-v1`` with Gymnasium, where Gymnasium is installed
-(``pip install dstcc[learn]``); policies need neither Gymnasium nor torch. The names below are imported from their rooms
-when they are first asked for, so that nobody pays for what another part needs.
+Importing this package registers ``dstcc/DeepSpace-v1`` and ``dstcc/CodedDeepSpace-v1`` with Gymnasium, where it is
+installed (``pip install dstcc[learn]``); policies need neither Gymnasium nor torch. The names below are imported from
+their rooms when they are first asked for, so that nobody pays for what another part needs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 ENV_ID = "dstcc/DeepSpace-v1"
+CODED_ENV_ID = "dstcc/CodedDeepSpace-v1"
 _ROOMS = {
     "ActionSpec": "spaces.registry",
     "DeepSpaceEnv": "env.deep_space",
@@ -59,6 +60,7 @@ def register() -> None:
             entry_point="dstcc.learn.env.deep_space:DeepSpaceEnv",
             vector_entry_point="dstcc.learn.env.vector:DeepSpaceVectorEnv",
         )
+        gymnasium.register(CODED_ENV_ID, entry_point="dstcc.learn.env.coded:CodedDeepSpaceEnv")
 
 
 if find_spec("gymnasium") is not None:

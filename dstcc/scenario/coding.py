@@ -244,21 +244,23 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
     if int(objects.deadline_ns.max()) == NEVER_NS:
         spare_ns = 2 * UNTIMED_RTTS * light_ns
     else:
-        spare_ns = setup.playout_delay_ns - light_ns - _longest_silence_ns(setup)
+        spare_ns = setup.playout_delay_ns - light_ns
+        spare_ns -= _longest_silence_ns(setup, spare_ns)
     layers = np.bincount(objects.layer, np.ceil(objects.payload_bytes / setup.mss_bytes))
     largest_ns = BLOCK_PACKETS * int(setup.chunk_ns.sum()) / max(float(layers.max()), 1.0)
     chunks = int(max(min(spare_ns / BLOCKS_TO_SPARE, largest_ns), 0) // chunk_ns)
     return max(chunks, 1) * chunk_ns
 
 
-def _longest_silence_ns(setup: TrialSetup) -> int:
-    """The longest time before the last deadline in which the plan has all links away at once."""
+def _longest_silence_ns(setup: TrialSetup, most_ns: int) -> int:
+    """The longest time before the last deadline in which the plan has all links away at once, of those that are shorter
+    than so long: what is captured in longer ones is lost anyway."""
     last_ns = int(setup.objects.deadline_ns.max())
     away = [(0, last_ns)]
     for link in setup.links:
         both = [(max(a, c), min(b, d)) for a, b in away for c, d in link.outages_ns if max(a, c) < min(b, d)]
         away = both
-    return max((stop - start for start, stop in away), default=0)
+    return max((stop - start for start, stop in away if stop - start < most_ns), default=0)
 
 
 def periods(setup: TrialSetup, block_ns: int) -> Int64Array:

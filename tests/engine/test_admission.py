@@ -74,7 +74,7 @@ def test_a_pass_that_is_too_short_for_all_brings_the_lower_layers_of_all_chunks(
     objects = video(0.08, 0.08, 0.08, seconds=12_000, playout_s=1800.0)
     first, second, third = in_time(trial(objects, far(*passes), congestion=congestion), objects)
     assert min(first, second) > 0.95
-    assert 0.3 < third < 0.6
+    assert 0.3 < third < 0.65
 
 
 def test_what_can_all_be_in_time_is_sent_by_its_deadlines() -> None:
@@ -84,6 +84,12 @@ def test_what_can_all_be_in_time_is_sent_by_its_deadlines() -> None:
     objects = video(0.2, 0.3, 0.1, playout_s=850.0)
     shares = in_time(trial(objects, far((0.0, 700.0))), objects)
     assert min(shares) > 0.98
+
+
+@pytest.mark.parametrize("playout_s", [1e8, 1e9])
+def test_deadlines_of_years_are_no_overflow(playout_s: float) -> None:
+    objects = video(0.2, 0.2, seconds=100, playout_s=playout_s)
+    assert in_time(trial(objects), objects) == [1.0, 1.0]
 
 
 def test_repair_goes_over_the_link_that_is_there() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from dstcc.errors import ScenarioError
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.branched import BranchedActions
 from dstcc.learn.spaces.observe import ObservationSpec
@@ -40,8 +41,15 @@ def make_specs(
 ) -> tuple[ObservationSpec, ActionSpace]:
     """The two spaces that the environments' keywords mean; ``options`` are those of the action space.
 
-    Raises ValueError for spaces that make no sense and TypeError for a keyword that nobody has.
+    Raises ValueError for spaces that make no sense, TypeError for a keyword that nobody has and
+    :class:`~dstcc.errors.ScenarioError` for scenarios of coded packets.
     """
+    for scenario in episodes.scenarios:
+        if scenario.transport.mode == "coded":
+            raise ScenarioError(
+                f'{scenario.scenario.name}: transport.mode = "coded": this environment steers TCP; '
+                "dstcc/CodedDeepSpace-v1 has these"
+            )
     n, m = subflows or episodes.subflows, layers or episodes.layers
     if n < episodes.subflows or m < episodes.layers:
         raise ValueError(

@@ -12,8 +12,8 @@ bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
     }
     if (known == 0) return false;
     now_ = now;
-    longest_ = longest;
-    const Time end = now + kHorizon * longest, step = std::max<Time>(longest / kSteps, 1);
+    longest_ = std::max<Time>(longest, 1);
+    const Time end = now + kHorizon * longest_, step = std::max<Time>(longest_ / kSteps, 1);
     at_.clear();
     for (Time at = now; at <= end; at += step) at_.push_back(at);
     for (const Path& path : paths) {
@@ -28,6 +28,8 @@ bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
     for (const Path& path : paths) add_path(path, path.rate > 0 ? path.rate : sum / known);
     admitted_.assign(at_.size(), 0);
     total_ = 0;
+    later_ =
+        (spare_[step_before(now + 2 * longest_)] - spare_[step_before(now + longest_)]) / static_cast<double>(longest_);
     return true;
 }
 
@@ -53,8 +55,6 @@ void Admission::add_path(const Path& path, double rate) {
         spare_[i] += brought;
     }
 }
-
-double Admission::carried(Time by) const { return by < now_ ? 0 : spare_[step_before(by)]; }
 
 std::size_t Admission::step_before(Time at) const {
     return static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end(), at) - at_.begin()) - 1;

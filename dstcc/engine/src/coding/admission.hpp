@@ -36,7 +36,8 @@ public:
     void take(Time deadline, double bytes);  // whether it fits or not
     void expect(double bytes_per_ns);
 
-    double carried(Time by) const;  // C, for tests
+    // Bytes in a nanosecond that the paths bring on average, over the time of a wait after the next one; 0 before a plan.
+    double later() const { return later_; }
 
 private:
     std::size_t step_before(Time at) const;
@@ -47,7 +48,7 @@ private:
     std::vector<double> spare_;     // C - D of the layers before, by step
     std::vector<double> least_;     // of this and all later steps
     std::vector<double> admitted_;  // of this layer, due by that step and not before
-    double total_ = 0;              // of these
+    double total_ = 0, later_ = 0;  // of these; see later()
 };
 
 }  // namespace dstcc

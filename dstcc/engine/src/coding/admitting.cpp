@@ -5,14 +5,15 @@ namespace dstcc {
 
 namespace {
 
-constexpr Time kPlans = 256;    // in the longest wait from a release to its deadline
-constexpr Time kLooksBack = 4;  // what the source releases is measured over so much less than that wait
-constexpr Time kNoticed = 2;    // plans before its repair must leave a block gets no more members
+constexpr Time kPlans = 256;             // in the longest wait from a release to its deadline
+constexpr Time kMostWait = kNever / 64;  // over four years from a release to its deadline: no mission plans for longer
+constexpr Time kLooksBack = 4;           // what the source releases is measured over so much less than that wait
+constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
 
 void CodedSendingEnd::plan_ahead() {
-    if (!layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 || longest_wait_ns_ >= kNever / 4 ||
+    if (!layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 || longest_wait_ns_ > kMostWait ||
         released_ == 0)
         return;
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);

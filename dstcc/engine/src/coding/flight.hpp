@@ -80,6 +80,9 @@ public:
     void finish_sending(bool starved, bool window_full);
 
     void handle_ack(Time now, const PacketAck& ack);
+    void pass_slot(Time now) {
+        if (established_) control_->on_slot(tcp_, now);
+    }
     // Nothing could be heard until now.
     void resume(Time now) { progress_ns_ = now; }
     // Whether the timer went off; fates() and probing() then say what for.

@@ -127,7 +127,9 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
         layer.most_repair = most_ * layer.words - layer.source;
     }
     refresh_paths();
-    const std::vector<std::int64_t> repair = rule_.plan(layers, rate_ * static_cast<double>(coding_.block_ns), losses_);
+    const double carried = admission_.later() > 0 ? admission_.later() : rate_;
+    const std::vector<std::int64_t> repair =
+        rule_.plan(layers, carried * static_cast<double>(coding_.block_ns), losses_);
     for (std::size_t m = 0; m < layers.size(); ++m)
         sent_[period * map_.layers() + m].planned = static_cast<std::int32_t>(repair[m]);
 }

@@ -143,6 +143,7 @@ Time CodedSendingEnd::handle_release(Time now) {
 
 void CodedSendingEnd::handle_slot(Time now) {
     now_ = now;
+    for (Subflow& subflow : subflows_) subflow.flight.pass_slot(now_);
     refresh_paths();
     drop_expired();
 }

@@ -34,6 +34,8 @@ public:
     virtual bool takes_acks() const { return wants_rates(); }
     virtual bool wants_rates() const { return false; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
+    // The time goes on, once a slot, whether something is sent or not; of coded packets.
+    virtual void on_slot(TcpState&, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}
     // An action from outside; for `agent`.
     virtual void steer(TcpState&, const WindowAction&, Time /*now*/) {}

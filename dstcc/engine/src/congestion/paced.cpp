@@ -7,6 +7,9 @@
 // The pace is the least of the three. Nothing is acknowledged packet by packet: a receiver reports as its uplink allows
 // (coding/receiving_end.hpp). Before a report has come the own line's rate is all there is, and is sent at.
 //
+// What is not used is forgotten: while nothing is under way the limits of what lies further on rise by a quarter a round trip. Else a
+// rate at which no layer could be in time would be the last one.
+//
 // A silent link is not a slow one. While nothing is heard for longer than a round trip and a slot, and of packets that were sent
 // over more than a slot and are all lost, nothing is learned: the pace stays.
 #include "congestion/paced.hpp"
@@ -27,7 +30,9 @@ constexpr Time kSlots = 16;          // in a round trip, at most
 constexpr double kSlotPackets = 16;  // in a slot, at least
 constexpr int kSlotReports = 4;      // likewise; one that heard fewer was too short to count in
 constexpr int kMostSlots = 128;      // that are made up for after a silence
-constexpr double kLinePackets = 2;   // a packet on each of two lines is no queue
+constexpr double kRests =
+    1.0 / 4;  // in a round trip in which nothing is under way, what lies further on may carry more
+constexpr double kLinePackets = 2;  // a packet on each of two lines is no queue
 
 class Paced final : public CongestionControl {
 public:
@@ -52,8 +57,13 @@ public:
         sent_ += seen.packet;
         slot_wait_ = std::max(slot_wait_, seen.leaves_ns - now);
         close_slots(tcp, now);
-        tcp.pacing_bytes_per_ns = std::min(queue_->share(), most_);
+        tcp.pacing_bytes_per_ns = pace();
         return gap;
+    }
+    void on_slot(TcpState& tcp, Time now) override {
+        if (!queue_->known()) return;
+        close_slots(tcp, now);
+        tcp.pacing_bytes_per_ns = pace();
     }
     void on_event(TcpState&, CaEvent event, Time now) override {
         if (event == CaEvent::kIdleRestart) heard_ns_ = now;
@@ -75,17 +85,21 @@ public:
     }
 
 private:
+    double pace() const { return std::min(queue_->share(), most_); }
     // A slot has packets enough to count.
     void begin_slots(const TcpState& tcp, Time now) {
         slot_ns_ = std::max(tcp.srtt_ns / kSlots, static_cast<Time>(kSlotPackets * tcp.wire_bytes / queue_->share()));
         slot_end_ns_ = now + slot_ns_;
     }
+    // Slots are remembered in a ring: how many ago a time is, 0 being the present one, and the place of a past one.
+    Time slots_ago(Time at) const { return std::clamp<Time>((slot_end_ns_ - at) / slot_ns_, 0, kMostSlots - 2); }
+    std::size_t place(Time ago) const { return static_cast<std::size_t>((slots_ + 1 - ago + kMostSlots) % kMostSlots); }
     // What a packet of that time took beyond light and a queue further on, at most.
     Time own_wait(const TcpState& tcp, Time sent) const {
-        const Time ago = std::clamp<Time>((slot_end_ns_ - sent) / slot_ns_, 0, kMostSlots - 2);
+        const Time ago = slots_ago(sent);
         Time wait = ago <= 1 ? slot_wait_ : 0;
         for (Time back = std::max<Time>(ago - 1, 1); back <= ago + 1; ++back)
-            wait = std::max(wait, waits_[static_cast<std::size_t>((slots_ + 1 - back + kMostSlots) % kMostSlots)]);
+            wait = std::max(wait, waits_[place(back)]);
         return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / queue_->share());
     }
     void close_slots(TcpState& tcp, Time now) {
@@ -97,13 +111,24 @@ private:
         const double slot_s = static_cast<double>(slot_ns_) / kNsPerS, packet = tcp.wire_bytes;
         const double shown = queue_->share() * kNsPerS;
         const bool up = tcp.in_flight() == 0 || slot_end_ns_ - heard_ns_ <= tcp.srtt_ns + slot_ns_;
-        waits_[static_cast<std::size_t>(++slots_ % kMostSlots)] = slot_wait_;
+        // The pace at which was sent what was heard of: a source that sends less is no slower line.
+        const Time ago = slots_ago(newest_ns_);
+        const double sent_at = ago < 1 || paces_[place(ago)] <= 0 ? pace() : paces_[place(ago)];
+        ++slots_;
+        waits_[place(1)] = slot_wait_;
+        paces_[place(1)] = pace();
         const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
+        if (tcp.in_flight() == 0) {
+            const double grows = 1 + kRests * static_cast<double>(slot_ns_) / static_cast<double>(tcp.srtt_ns);
+            far_.rest(grows);
+            limit_->rest(grows);
+        }
         if (up)
             far_limit_ = far_.pace(slot_end_ns_, each * static_cast<double>(tcp.in_flight()), queue_->share(),
                                    std::max<Time>(2 * tcp.light_ns, 1));
         PathSlot slot;
         slot.slot_s = slot_s;
+        slot.busy_s = (delivered_ + lost_ * packet) / sent_at / kNsPerS;
         slot.srtt_s = static_cast<double>(tcp.srtt_ns) / kNsPerS;
         slot.up = up;
         slot.delivered = delivered_;
@@ -119,6 +144,7 @@ private:
         if (reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
             slot_ns_ *= 2;
             waits_.fill(*std::max_element(waits_.begin(), waits_.end()));
+            paces_.fill(pace());
         }
         reports_ = 0;
     }
@@ -135,6 +161,7 @@ private:
     double delivered_ = 0, lost_ = 0;       // likewise: bytes, packets
     Time slot_wait_ = 0;                    // the longest in the own queue
     std::array<Time, kMostSlots> waits_{};  // of the last slots
+    std::array<double, kMostSlots> paces_{};
     Time slots_ = 0;
     double sent_ = 0;  // bytes in all
 };

@@ -51,8 +51,7 @@ void FarQueue::look(double shown, double round) {
         const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, 2 * available_);
         available_ = (available_ + shows) / 2;
     } else {
-        const double grown = available_ * (1 + kGrows * std::min(sending / round, 1.0));
-        available_ = std::max({available_, sent_rate, std::min(grown, (1 + kGrows) * sent_rate)});
+        available_ = std::max(available_, sent_rate);
     }
     if (available_ > shown) available_ = 0;
     from_sent_ = sent_;

@@ -8,7 +8,8 @@
 //
 //                            A = r - C dW / ds,    r = arrived / ds: what a full queue dropped did not make it longer
 //
-//                        the mean of this and the last. Where nothing stands it grows by kGrows a round trip, to r (1 + kGrows) at most, and is r at least
+//                        the mean of this and the last. Where nothing stands it is r at least: the pace is more than A then, and what passes
+//                        without a queue is there
 //   ahead      W + (under way - A x the time since that packet was sent) / C: the wait of what is sent now
 //   pace       A + C (kTarget round trips - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //
@@ -22,12 +23,14 @@ namespace dstcc {
 class FarQueue {
 public:
     // Of a round trip.
-    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 16, kHorizon = 1.0 / 2, kGrows = 1.0 / 4;
+    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 16, kHorizon = 1.0 / 2;
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
     // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries.
     double pace(Time now, double under_way, double shown, Time round_trip);
+    // Nothing is under way, and it may carry so many times as much by now.
+    void rest(double grows) { available_ *= grows; }
     // How long what is sent now waits there, as far as anybody can say.
     Time ahead() const { return ahead_; }
 

@@ -35,10 +35,11 @@ constexpr double kMostBaseLoss = 0.9;
 
 }  // namespace
 
-void FateCount::add(double more_segments, double more_lost, double more_s) {
+void FateCount::add(double more_segments, double more_lost, const PathSlot& slot) {
     segments += more_segments;
     lost += more_lost;
-    time_s += more_s;
+    time_s += slot.slot_s;
+    busy_s += slot.busy_s < 0 ? slot.slot_s : slot.busy_s;
 }
 
 double FateCount::share() const { return lost / std::max(segments, 1.0); }
@@ -66,8 +67,8 @@ void PacingLimit::update(const PathSlot& slot) {
     if (phase_ == Phase::kProbe) return probe(slot, round_s);
     if (up_s_ > counted_from_ * round_s) {
         const double segments = slot.lost + slot.delivered / packet_bytes_;
-        window_.add(segments, slot.lost, slot.slot_s);
-        if (phase_ == Phase::kCruise || phase_s_ > lag() * round_s) count_.add(segments, slot.lost, slot.slot_s);
+        window_.add(segments, slot.lost, slot);
+        if (phase_ == Phase::kCruise || phase_s_ > lag() * round_s) count_.add(segments, slot.lost, slot);
     }
     const FateCount window = window_;
     const bool complete = window.complete(kWindow * round_s);
@@ -87,6 +88,11 @@ void PacingLimit::update(const PathSlot& slot) {
     }
 }
 
+void PacingLimit::rest(double grows) {
+    limit_ *= grows;
+    if (phase_ == Phase::kTrial || phase_ == Phase::kEcho) enter(Phase::kCruise);
+}
+
 // Round trips until a trial is acknowledged. After a slower one, losses from before it must not count.
 double PacingLimit::lag() const { return faster() ? 1.0 : kLag; }
 
@@ -99,7 +105,7 @@ void PacingLimit::go_down() {
 
 // Whether more was sent than ever came through, and did not come through. Updates what did.
 bool PacingLimit::overloaded(const FateCount& window, const PathSlot& slot) {
-    const double sent = window.segments * packet_bytes_ / window.time_s;
+    const double sent = window.segments * packet_bytes_ / window.busy_s;
     if (window.beyond(base_loss_ + kHighLoss)) return sent > kProven * proven_;
     proven_ = std::max(proven_, sent);
     if (limit_ == kNone && !slot.queue_seen) {
@@ -112,7 +118,7 @@ bool PacingLimit::overloaded(const FateCount& window, const PathSlot& slot) {
 
 // Measure what comes through of a probe in the fastest slot.
 void PacingLimit::probe(const PathSlot& slot, double round_s) {
-    count_.add(slot.lost + slot.delivered / packet_bytes_, slot.lost, slot.slot_s);
+    count_.add(slot.lost + slot.delivered / packet_bytes_, slot.lost, slot);
     fastest_ = std::max(fastest_, slot.delivered / slot.slot_s);
     if (up_s_ <= counted_from_ * round_s) return;
     if (!slot.queue_seen) {
@@ -159,7 +165,7 @@ void PacingLimit::try_slower(const FateCount& count) {
 // 0.98 D.
 double PacingLimit::came_through(const FateCount& count) const {
     const double acknowledged = std::max(count.segments - count.lost, kMinShare * count.segments);
-    return kMargin * (acknowledged * packet_bytes_ / count.time_s) / (1 - std::min(base_loss_, kMostBaseLoss));
+    return kMargin * (acknowledged * packet_bytes_ / count.busy_s) / (1 - std::min(base_loss_, kMostBaseLoss));
 }
 
 void PacingLimit::try_rate(double rate) {

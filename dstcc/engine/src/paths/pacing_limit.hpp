@@ -46,13 +46,14 @@ struct PathSlot {
     bool queue_seen = false;  // whether a queue at the sender was seen to hold the excess
     double rate = 0;          // bytes on the wire per second that this queue shows
     bool probed = false;      // whether the path may have been asked for more than its share
+    double busy_s = -1;       // what it took to send the data whose fate became known in the slot; -1: a slot
 };
 
 // Segments whose fate became known during some time.
 struct FateCount {
-    double segments = 0, lost = 0, time_s = 0;
+    double segments = 0, lost = 0, time_s = 0, busy_s = 0;
 
-    void add(double more_segments, double more_lost, double more_s);
+    void add(double more_segments, double more_lost, const PathSlot& slot);
     // The share lost.
     double share() const;
     // Whether the losses exceed that share by so many standard deviations of a count.
@@ -71,6 +72,8 @@ public:
     void update(const PathSlot& slot);
     // Bytes on the wire per second.
     double limit() const { return limit_; }
+    // Nothing is under way, and the path may carry so many times as much by now.
+    void rest(double grows);
     // The share of segments that is lost at any rate.
     double base_loss() const { return base_loss_; }
     void set_base_loss(double share) { base_loss_ = share; }

@@ -195,7 +195,8 @@ void bind_parts(py::module_& engine) {
         .def("sample", &WindowedMin::sample, py::arg("value"), py::arg("now"), py::arg("window"))
         .def_property_readonly("value", &WindowedMin::value);
     py::class_<FateCount>(m, "FateCount")
-        .def(py::init([](double segments, double lost, double time_s) { return FateCount{segments, lost, time_s}; }),
+        .def(py::init(
+                 [](double segments, double lost, double time_s) { return FateCount{segments, lost, time_s, time_s}; }),
              py::arg("segments"), py::arg("lost"), py::arg("time_s"))
         .def("beyond", &FateCount::beyond, py::arg("share"), py::arg("deviations") = 2.0)
         .def("complete", &FateCount::complete, py::arg("round_s"));
