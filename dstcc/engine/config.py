@@ -6,12 +6,12 @@ The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` res
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dstcc.wire import HEADER_BYTES
 
@@ -395,6 +395,76 @@ class EngineConfig:
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
+
+
+C = TypeVar("C")
+
+
+def emulated(part: C, scale: float) -> C:
+    """A configuration, or a part of one, in emulated time: a field's unit says whether it is a time or a rate.
+
+    Times that rise go on rising.
+    """
+    out: C = _emulated("", part, scale)
+    return out
+
+
+def _emulated(name: str, value: Any, scale: float) -> Any:
+    if type(value).__module__ == __name__:
+        fields = {key: _emulated(key, one, scale) for key, one in vars(value).items()}
+        return replace(value, **fields)
+    if isinstance(value, Mapping):
+        return {key: _emulated(key, one, scale) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        each = tuple(_emulated(name, one, scale) for one in value)
+        return tuple(_rising(each)) if name.endswith("t_ns") else each
+    if value is None or not name.endswith(("_bps", "_ns")):
+        return value
+    return value * scale if name.endswith("_bps") else _emulated_times(name, value, scale)
+
+
+def _emulated_times(name: str, value: int | Int64Array, scale: float) -> int | Int64Array:
+    if isinstance(value, int):
+        return value if value == NEVER_NS else round(value / scale)
+    column = (value / scale).round().astype(value.dtype)
+    column[value == NEVER_NS] = NEVER_NS
+    if name == "t_ns":
+        column[:] = list(_rising(column.tolist()))
+    return column
+
+
+def _rising(times_ns: Sequence[int]) -> Iterator[int]:
+    """Rows a nanosecond apart would fall together in another time."""
+    last = None
+    for t_ns in times_ns:
+        last = t_ns if last is None else max(t_ns, last + 1)
+        yield last
+
+
+def named_values(part: Any, name: str = "", without: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Every value of a configuration, or of a part of one, by its place, as ``links.0.rate_bps`` and ``1e6``: as
+    ``engine/src/core/read_config.hpp`` reads them. What is ``None`` is left out, and fields of the names in
+    ``without``."""
+    if is_dataclass(part) or isinstance(part, Mapping):
+        parts = part if isinstance(part, Mapping) else vars(part)
+        for key, one in parts.items():
+            if key not in without:
+                yield from named_values(one, f"{name}.{key}" if name else key, without)
+    elif isinstance(part, (tuple, list)) and any(map(is_dataclass, part)):
+        for index, one in enumerate(part):
+            yield from named_values(one, f"{name}.{index}", without)
+    elif part is not None:
+        yield name, " ".join(_words(part))
+
+
+def _words(value: Any) -> Iterator[str]:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _words(one)
+    else:
+        yield str(int(value)) if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)

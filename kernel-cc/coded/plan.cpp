@@ -4,13 +4,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "../links/config.hpp"
+#include "../links/lines.hpp"
 
 namespace coded {
 
 namespace {
-
-using Words = std::istringstream;
 
 void read_objects(const std::string& path, Plan& plan) {
     std::ifstream file(path, std::ios::binary);
@@ -39,76 +37,33 @@ void read_objects(const std::string& path, Plan& plan) {
     plan.engine.coding.period = std::move(period);
 }
 
-void read_constants(Words& in, dstcc::ConstantsNs& to) {
-    to.scale = 1;
-    in >> to.rto_initial >> to.rto_min >> to.rto_max >> to.delayed_ack >> to.delayed_ack_max >> to.compressed_ack >>
-        to.tlp_min >> to.hystart >> to.hystart_ack_delta >> to.hystart_delay_min >> to.hystart_delay_max >>
-        to.bbr_min_rtt_window >> to.bbr_probe_rtt >> to.westwood_rtt_min >> to.jiffy >> to.uptime >> to.ledbat_target >>
-        to.ledbat_minute >> to.quick_acks;
-}
-
-void read_place(const std::string& key, Words& in, Plan& plan) {
-    std::size_t index;
-    std::string address;
-    in >> index >> address;
-    if (key == "earth")
-        plan.earths.push_back(address);
-    else if (key == "craft")
-        plan.paths.push_back({index, address});
-    else
-        throw Failure("plan: unknown key " + key);
-}
-
-void read_line(const std::string& key, Words& in, Plan& plan) {
-    dstcc::EngineConfig& engine = plan.engine;
-    dstcc::TransportConfig& transport = engine.transport;
+void read_line(const std::string& key, std::istringstream& in, Plan& plan, links::Lines::Table& config) {
+    const auto rest = [&in] {
+        std::string text;
+        std::getline(in >> std::ws, text);
+        return text;
+    };
     if (key == "namespaces")
         in >> plan.craft_ns >> plan.earth_ns;
     else if (key == "steer")
         in >> plan.steer_in >> plan.steer_out;
-    else if (key == "seed")
-        in >> engine.seed;
-    else if (key == "transport")
-        in >> transport.congestion >> transport.mss_bytes >> transport.header_bytes >> transport.initial_cwnd >>
-            transport.drop_late >> transport.layer_first >> transport.handshake;
-    else if (key == "constants")
-        read_constants(in, transport.constants);
-    else if (key == "parameter") {
-        std::string control, name;
-        in >> control >> name;
-        std::vector<double>& values = transport.parameters[control][name];
-        for (double value; in >> value;) values.push_back(value);
-        in.clear();
-    } else if (key == "times")
-        in >> plan.tick >> engine.slot_ns >> engine.duration_ns >> plan.stall;
-    else if (key == "coding") {
-        std::string place;
-        in >> engine.coding.automatic >> place >> engine.coding.block_ns >> engine.coding.word_packets;
-        engine.coding.place = place == "same"    ? dstcc::RepairPlace::kSame
-                              : place == "other" ? dstcc::RepairPlace::kOther
-                                                 : dstcc::RepairPlace::kSpread;
-    } else if (key == "words") {
-        std::uint32_t words;
-        in >> words;
-        engine.coding.words.push_back(words);
-    } else if (key == "share") {
-        double share;
-        in >> share;
-        engine.coding.repair.push_back(share);
-    } else if (key == "payload") {
-        std::string path;
-        std::getline(in >> std::ws, path);
-        plan.payloads.payloads.push_back(path);
-    } else if (key == "objects") {
-        std::string path;
-        std::getline(in >> std::ws, path);
-        read_objects(path, plan);
-    } else if (key == "result")
-        std::getline(in >> std::ws, plan.result);
+    else if (key == "times")
+        in >> plan.tick >> plan.stall;
+    else if (key == "earth")
+        in >> plan.earths.emplace_back();
+    else if (key == "craft") {
+        Path& path = plan.paths.emplace_back();
+        in >> path.link >> path.craft;
+    } else if (key == "payload")
+        plan.payloads.payloads.push_back(rest());
+    else if (key == "objects")
+        read_objects(rest(), plan);
+    else if (key == "result")
+        plan.result = rest();
     else if (key == "received")
-        std::getline(in >> std::ws, plan.received);
-    else if (!links::read_line(key, in, engine.links))
-        read_place(key, in, plan);
+        plan.received = rest();
+    else if (!links::read_line(key, in, config))
+        throw Failure("plan: unknown key " + key);
     if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
 }
 
@@ -118,11 +73,12 @@ Plan read_plan(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
-    plan.engine.transport.coded = true;
+    links::Lines::Table config;
     for (std::string line; std::getline(file, line);) {
-        Words in(line);
-        if (std::string key; in >> key) read_line(key, in, plan);
+        std::istringstream in(line);
+        if (std::string key; in >> key) read_line(key, in, plan, config);
     }
+    dstcc::ConfigReader<links::Lines>().read(links::Lines(config), plan.engine);
     const std::size_t links = plan.engine.links.size();
     bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links;
     for (const Path& each : plan.paths) whole = whole && each.link < links;

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.engine.config import emulated, named_values
 from dstcc.errors import InputError
 from dstcc.scenario.coding import with_words
 from dstcc.wire import HEADER_BYTES
@@ -34,13 +35,6 @@ TICKS_A_QUEUE = 4
 LEAST_TICK_NS = 20_000
 SYMBOL_BYTES = 64
 """Of a symbol beside its payload, in memory."""
-TIMES = (
-    *("rto_initial_s", "rto_min_s", "rto_max_s", "delayed_ack_s", "delayed_ack_max_s", "compressed_ack_s"),
-    *("tlp_min_s", "hystart", "hystart_ack_delta_s", "hystart_delay_min_s", "hystart_delay_max_s"),
-    *("bbr_min_rtt_window_s", "bbr_probe_rtt_s", "westwood_rtt_min_s", "jiffy_s", "uptime_s"),
-    *("ledbat_target_s", "ledbat_minute_s", "quick_acks"),
-)
-"""Fields of :class:`~dstcc.engine.TcpConstants` as the program reads them."""
 
 
 def in_words(config: EngineConfig) -> EngineConfig:
@@ -120,43 +114,17 @@ def write_plan(job: Job, config: EngineConfig, folder: Path) -> None:
 
 
 def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
-    transport, coding, scale = config.transport, config.coding, config.transport.scale
-    assert coding is not None
     yield f"result {folder / RESULT}"
     yield f"received {folder / RECEIVED}"
-    yield f"seed {config.seed}"
-    yield (
-        f"transport {transport.congestion} {transport.mss_bytes} {HEADER_BYTES} {transport.initial_cwnd} "
-        f"{transport.drop_late:d} {transport.layer_first:d} {transport.handshake:d}"
-    )
-    yield f"constants {' '.join(_constants(config))}"
-    for control, parameters in transport.parameters.items():
-        for name, values in parameters.items():
-            factor = scale if name.endswith("_bps") else 1.0
-            yield f"parameter {control} {name} {' '.join(repr(float(value) * factor) for value in values)}"
-    yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
-    block_ns = max(1, round(coding.block_ns / scale))
-    yield f"coding {coding.repair is None:d} {coding.place} {block_ns} {coding.word_packets}"
-    for words in coding.words:
-        yield f"words {words}"
-    for share in coding.repair or ():
-        yield f"share {share!r}"
+    yield f"times {job.tick_ns} {job.stall_ns}"
     for index, link in enumerate(job.links):
         yield from link.config
-        yield f"earth {index} {earth_address(index)}"
+        yield f"earth {earth_address(index)}"
         yield from (f"craft {index} {craft_address(index, k)}" for k in range(link.subflows))
-    for payload in job.payloads:
-        yield f"payload {payload}"
+    seen = emulated(config, config.transport.scale)
+    seen = replace(seen, transport=replace(seen.transport, scale=1.0))
+    seen = replace(seen, slot_ns=job.slot_ns, duration_ns=job.duration_ns)
+    for name, words in named_values(seen, without=("links", "objects", "period", "payloads")):
+        yield f"config {name} {words}"
+    yield from (f"payload {payload}" for payload in job.payloads)
     yield f"objects {folder / OBJECTS}"
-
-
-def _constants(config: EngineConfig) -> Iterator[str]:
-    """As the simulator's ``read_constants`` at a scale of 1."""
-    constants = config.transport.constants
-    for name in TIMES:
-        value = getattr(constants, name)
-        if name == "uptime_s":
-            turn = int(constants.jiffy_s * 1e9) << 15
-            yield str(int(value * 1e9) % turn if turn else 0)
-        else:
-            yield str(int(value * 1e9)) if name.endswith("_s") else str(int(value))

@@ -111,16 +111,15 @@ def _parts(name: str) -> Parts:
         return Parts((), (engine,), (folder("transfer") / "base.hpp", engine / "link", engine / "core"))
     if name in ("transfer", "links"):
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
-        more = (folder("links") / "config.cpp",) if name == "transfer" else ()
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
-        return Parts((*lines, *more), (engine,), headers)
+        return Parts(lines, (engine,), headers)
     if name not in ("coded", "coded-parts"):
         return Parts()
     home = folder("coded")
     includes = (home / "seam", home, engine)
     theirs = (folder("transfer") / "base.hpp", folder("transfer") / "payloads.hpp")
     read = (home, folder("links"), *theirs, *(engine / room for room in ENGINE_ROOMS))
-    common = (folder("transfer") / "payloads.cpp", folder("links") / "config.cpp")
+    common = (folder("transfer") / "payloads.cpp",)
     if name == "coded-parts":
         own = (home / f"{part}.cpp" for part in ("code", "controller", "packet", "plan", "store"))
         rules = (engine / "coding/blocks.cpp", engine / "coding/action.cpp")

@@ -284,14 +284,27 @@ def _plan_lines(
         yield f"steer {pipes[0]} {pipes[1]}"
     yield f"congestion {job.congestion}"
     yield f"result {folder / RESULT}"
-    yield (
-        f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d} {job.placed:d}"
-    )
-    yield f"mss {job.mss_bytes} {HEADER_BYTES}"
-    yield f"rotating {job.rotating}"
-    yield f"rate {job.rate:d}"
-    yield f"buffers {job.receive_buffer_bytes} {job.send_buffer_bytes}"
-    yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
+    settings = {
+        "lanes": job.lanes,
+        "layer_first": job.layer_first,
+        "drop_late": job.drop_late,
+        "rotate": job.rotate,
+        "shared": job.shared,
+        "placed": job.placed,
+        "rate": job.rate,
+        "rotating": job.rotating,
+        "mss": job.mss_bytes,
+        "header_bytes": HEADER_BYTES,
+        "receive_buffer": job.receive_buffer_bytes,
+        "send_buffer": job.send_buffer_bytes,
+        "tick": job.tick_ns,
+        "slot": job.slot_ns,
+        "duration": job.duration_ns,
+        "stall": job.stall_ns,
+        "seed": job.seed,
+        "ledger": job.ledger,
+    }
+    yield from (f"{name} {int(value)}" for name, value in settings.items())
     for link in job.layer_links:
         yield f"layer {link}"
     for index, link_job in enumerate(job.links):
@@ -299,8 +312,6 @@ def _plan_lines(
             yield f"subflow {index} {craft_address(index, k)}"
     for address, number in addresses:
         yield f"address {address} {number}"
-    yield f"seed {job.seed}"
-    yield f"ledger {job.ledger:d}"
     for index, link_job in enumerate(job.links):
         yield from link_job.config
         yield f"devices {earth_address(index)} {_devices(index, played=link_job.played)}"

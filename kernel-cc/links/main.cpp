@@ -30,8 +30,8 @@
 #include <memory>
 
 #include "../transfer/base.hpp"
-#include "config.hpp"
 #include "direction.hpp"
+#include "lines.hpp"
 
 namespace links {
 
@@ -58,6 +58,7 @@ Plan read_plan(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
+    Lines::Table config;
     for (std::string line; std::getline(file, line);) {
         std::istringstream in(line);
         std::string key;
@@ -70,10 +71,11 @@ Plan read_plan(const std::string& path) {
             in >> plan.full_bytes >> plan.header_bytes >> plan.down_free >> plan.up_free;
         else if (key == "number")
             in >> plan.numbers.emplace_back();
-        else if (!read_line(key, in, plan.links))
+        else if (!read_line(key, in, config))
             throw Failure("plan: unknown key " + key);
         if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
     }
+    plan.links = links_of(config);
     if (plan.links.empty() || plan.links.size() != plan.numbers.size()) throw Failure(path + ": not whole");
     return plan;
 }

@@ -83,6 +83,9 @@ struct Plan {
     std::vector<std::string> payloads;
     std::vector<Object> objects;
     int layers = 1;
+    // Lines of their names.
+    DSTCC_FIELDS(congestion, lanes, layer_first, drop_late, rotate, shared, placed, rate, rotating, mss, header_bytes,
+                 receive_buffer, send_buffer, tick, slot, duration, stall, seed, ledger)
 };
 
 Plan read_plan(const std::string& path);

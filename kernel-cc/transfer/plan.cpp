@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "../links/config.hpp"
+#include "../links/lines.hpp"
 #include "base.hpp"
 
 namespace transfer {
@@ -21,31 +21,24 @@ void read_objects(const std::string& path, Plan& plan) {
     if (plan.objects.empty()) throw Failure(path + ": no objects");
 }
 
-void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
+// A setting by its own name.
+bool read_setting(const std::string& key, std::istringstream& in, Plan& plan) {
+    bool known = false;
+    plan.fields([&](const std::string& name, auto& member) {
+        if (name != key) return;
+        in >> member;
+        known = true;
+    });
+    return known;
+}
+
+void read_line(const std::string& key, std::istringstream& in, Plan& plan, links::Lines::Table& config) {
     if (key == "namespaces")
         in >> plan.craft_ns >> plan.earth_ns;
     else if (key == "steer")
         in >> plan.steer_in >> plan.steer_out;
-    else if (key == "congestion")
-        in >> plan.congestion;
     else if (key == "result")
         std::getline(in >> std::ws, plan.result);
-    else if (key == "modes")
-        in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared >> plan.placed;
-    else if (key == "mss")
-        in >> plan.mss >> plan.header_bytes;
-    else if (key == "seed")
-        in >> plan.seed;
-    else if (key == "ledger")
-        in >> plan.ledger;
-    else if (key == "rotating")
-        in >> plan.rotating;
-    else if (key == "rate")
-        in >> plan.rate;
-    else if (key == "buffers")
-        in >> plan.receive_buffer >> plan.send_buffer;
-    else if (key == "times")
-        in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;
     else if (key == "layer") {
         int link;
         in >> link;
@@ -82,7 +75,7 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         std::string path;
         std::getline(in >> std::ws, path);
         read_objects(path, plan);
-    } else if (!links::read_line(key, in, plan.configs))
+    } else if (!read_setting(key, in, plan) && !links::read_line(key, in, config))
         throw Failure("plan: unknown key " + key);
     if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
 }
@@ -93,10 +86,12 @@ Plan read_plan(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
+    links::Lines::Table config;
     for (std::string line; std::getline(file, line);) {
         std::istringstream in(line);
-        if (std::string key; in >> key) read_line(key, in, plan);
+        if (std::string key; in >> key) read_line(key, in, plan, config);
     }
+    plan.configs = links::links_of(config);
     const bool links = !plan.links.empty() && plan.links.size() == plan.configs.size();
     if (plan.objects.empty() || plan.lane_plans.empty() || !links) throw Failure(path + ": not whole");
     for (std::size_t i = 0; i < plan.links.size(); ++i) {

@@ -11,6 +11,7 @@
 
 #include "core/base.hpp"
 #include "core/column.hpp"
+#include "core/fields.hpp"
 
 namespace dstcc {
 
@@ -37,19 +38,21 @@ inline double value_of(const Parameters* parameters, const std::string& name, do
 
 // A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
 struct FrameSchedule {
-    std::int64_t frame_bits = 1;        // information bits a frame
-    std::vector<Time> t_ns;             // rising; Eb/N0 and scintillation run in lines between, constant outside
-    std::vector<double> ebn0_db;        // mean over the scintillation
-    std::vector<double> scintillation;  // index m in [0, 1]
-    Time coherence_ns = kNever;         // a gain lasts so long
+    std::int64_t frame_bits = 1;              // information bits a frame
+    std::vector<Time> t_ns;                   // rising; Eb/N0 and scintillation run in lines between, constant outside
+    std::vector<double> ebn0_db;              // mean over the scintillation
+    std::vector<double> scintillation_index;  // m in [0, 1]
+    Time coherence_ns = kNever;               // a gain lasts so long
     double curve_from_db = 0, curve_step_db = 1;
     std::vector<double> log10_fer;  // of the code, on that grid; lines between, constant outside
+    DSTCC_FIELDS(frame_bits, t_ns, ebn0_db, scintillation_index, coherence_ns, curve_from_db, curve_step_db, log10_fer)
 };
 
 // A chance of loss over time: straight lines between the rows, constant outside; shared, as a chain may have thousands.
 struct LossSchedule {
     std::vector<Time> t_ns;  // rising
-    std::vector<double> rate;
+    std::vector<double> rates;
+    DSTCC_FIELDS(t_ns, rates)
 };
 
 // Of one of the kinds in link/loss_*.cpp.
@@ -59,9 +62,12 @@ struct LossConfig {
     std::shared_ptr<const FrameSchedule> frames;   // of `frames`
     std::shared_ptr<const LossSchedule> schedule;  // of `schedule`
     double number(const std::string& name) const { return numbers.at(name).at(0); }
+    DSTCC_FIELDS(kind, frames)
 };
 
 enum class Periods { kConstant, kExponential, kPareto };
+template <>
+inline constexpr std::array kWords<Periods>{"constant", "exponential", "pareto"};
 
 struct CrossTrafficConfig {
     double rate_bps = 0;
@@ -69,6 +75,7 @@ struct CrossTrafficConfig {
     Time start_ns = 0, stop_ns = kNever, on_ns = kNever, off_ns = 0;  // random periods: their means
     Periods periods = Periods::kConstant;
     double pareto_shape = 1.5;
+    DSTCC_FIELDS(rate_bps, packet_bytes, start_ns, stop_ns, on_ns, off_ns, periods, pareto_shape)
 };
 
 // A TCP connection of somebody else over one link.
@@ -78,6 +85,7 @@ struct FlowConfig {
     std::int64_t payload_bytes = 0;  // 0: as much as it can
     bool app_limited = false;        // only what `source` writes
     CrossTrafficConfig source;
+    DSTCC_FIELDS(congestion, start_ns, stop_ns, payload_bytes, source)
 };
 
 // A second hop of the data direction (link/relay.hpp).
@@ -86,6 +94,7 @@ struct RelayConfig {
     double rate_bps = 0;
     std::int64_t queue_bytes = 0;
     std::vector<CrossTrafficConfig> cross_traffic;
+    DSTCC_FIELDS(at, rate_bps, queue_bytes, cross_traffic)
 };
 
 // Shares of a rate over time: each from its time on until the next, the first at 0. None: all of it.
@@ -111,10 +120,15 @@ struct LinkConfig {
     std::vector<std::pair<std::int64_t, int>>
         drops;  // a segment of the subflow's, and how many of its transmissions are lost
     std::optional<RelayConfig> relay;
+    DSTCC_FIELDS(rate_bps, up_rate_bps, delay_t_ns, delay_ns, delay_slope, queue_bytes, up_queue_bytes, queue_packets,
+                 loss, up_loss, outages_ns, up_outages_ns, unannounced_ns, rate.t_ns, rate.share, up_rate.t_ns,
+                 up_rate.share, hidden.t_ns, hidden.share, cross_traffic, subflows, flows, drops, relay)
 };
 
 // Whose receive window grows as a receiver's does here.
 enum class ReceiverOf { kLinux61, kLinux612 };
+template <>
+inline constexpr std::array kWords<ReceiverOf>{"linux-6.1", "linux-6.12"};
 
 // Linux's time constants, already multiplied by the scale.
 struct ConstantsNs {
@@ -126,6 +140,10 @@ struct ConstantsNs {
     int quick_acks;
     double scale;
     ReceiverOf receiver = ReceiverOf::kLinux612;
+    // By name with the unit, _s, where it is a time.
+    DSTCC_FIELDS(rto_initial, rto_min, rto_max, delayed_ack, delayed_ack_max, compressed_ack, tlp_min, hystart,
+                 hystart_ack_delta, hystart_delay_min, hystart_delay_max, bbr_min_rtt_window, bbr_probe_rtt,
+                 westwood_rtt_min, jiffy, uptime, ledbat_target, ledbat_minute, quick_acks, receiver)
 
     // By timestamps, which count milliseconds of the machine's clock (TCP_TS_HZ), one at least.
     Time stamped(Time from, Time to) const {
@@ -147,6 +165,10 @@ struct ConstantsNs {
     }
 };
 
+enum class Mode { kStream, kLanes, kCoded };
+template <>
+inline constexpr std::array kWords<Mode>{"stream", "lanes", "coded"};
+
 struct TransportConfig {
     std::string congestion, scheduler;
     bool lanes = false;
@@ -163,6 +185,8 @@ struct TransportConfig {
     // Extensions (python/extension.hpp); empty: by name.
     std::function<std::unique_ptr<CongestionControl>(const ControlSetup&)> make_control;
     std::function<std::unique_ptr<Scheduler>(const SchedulerSetup&)> make_scheduler;
+    DSTCC_FIELDS(congestion, scheduler, handshake, lanes_per_link, apart, mss_bytes, header_bytes, option_bytes,
+                 initial_cwnd, receive_buffer_bytes, layer_links, drop_late, layer_first, parameters)
 };
 
 struct ObjectsConfig {
@@ -171,11 +195,19 @@ struct ObjectsConfig {
     Column<std::int64_t> payload_bytes;
     Column<Time> release_ns, deadline_ns;
     std::size_t size() const { return payload_bytes.size(); }
+    DSTCC_FIELDS(chunk, layer, payload_bytes, release_ns, deadline_ns)
 };
 
 enum class ErasureCode { kMds, kRaptorQ };
+template <>
+inline constexpr std::array kWords<ErasureCode>{"mds", "raptorq"};
 enum class RepairPlace { kSame, kOther, kSpread };
-enum class RateLaw { kShares, kAuto, kFeedback, kTable };  // of ltp's repair segments (ltp/rate_rule.hpp)
+template <>
+inline constexpr std::array kWords<RepairPlace>{"same", "other", "spread"};
+// Of ltp's repair segments (ltp/rate_rule.hpp).
+enum class RateLaw { kFeedback, kTable, kShares, kAuto };
+template <>
+inline constexpr std::array kWords<RateLaw>{"delayed-feedback", "table"};
 
 // How layers are coded, where the transport is.
 struct CodingConfig {
@@ -189,6 +221,7 @@ struct CodingConfig {
     std::vector<std::uint32_t> words;  // code words that a block is interleaved of, by layer; none: one
     Time block_ns = 0;
     Column<std::uint32_t> period;  // of each object: its block is that of its layer in that period
+    DSTCC_FIELDS(repair, table, code, place, word_packets, words, block_ns, period)
 };
 
 struct EngineConfig {
@@ -201,6 +234,7 @@ struct EngineConfig {
     Time begin_ns = 0;    // of the connection: handshakes are due then
     bool ledger = false;  // tell at the end what is known to be acknowledged of each layer
     bool trace = false;
+    DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ledger, trace)
 };
 
 }  // namespace dstcc

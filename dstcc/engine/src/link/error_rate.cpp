@@ -22,7 +22,7 @@ ErrorRate::ErrorRate(std::shared_ptr<const FrameSchedule> schedule, double unit_
       cell_units_(std::max(static_cast<std::int64_t>(kNsPerS / unit_ns), std::int64_t{1})),
       steps_(std::move(steps)),
       by_work_(clock == Clock::kWork && !steps_.steady()) {
-    const auto& index = schedule_->scintillation;
+    const auto& index = schedule_->scintillation_index;
     scintillates_ = std::any_of(index.begin(), index.end(), [](double m) { return m > 0; });
     steady_ = schedule_->t_ns.size() == 1 && !scintillates_;
 }
@@ -55,7 +55,7 @@ double ErrorRate::enter(std::int64_t unit) {
         cell_begin_ = std::max(cell_begin_ + 1, unit_at(block * coherence));
     cell_end_ = std::min(cell_end_, std::max(unit, unit_at((block + 1) * coherence)) + 1);
     while (cell_end_ > unit + 1 && begin_of(cell_end_ - 1) / coherence > block) --cell_end_;
-    return on_curve(ebn0_db + gain_db(block, between(schedule_->scintillation)));
+    return on_curve(ebn0_db + gain_db(block, between(schedule_->scintillation_index)));
 }
 
 // A unit goes by the rate at which it begins. When that changes next.

@@ -21,7 +21,7 @@ public:
 private:
     double chance(Time at) {
         const std::vector<Time>& t = schedule_->t_ns;
-        const std::vector<double>& rate = schedule_->rate;
+        const std::vector<double>& rate = schedule_->rates;
         row_ = row_before(t, at, row_);
         if (at <= t[row_] || row_ + 1 == t.size()) return rate[row_];
         const double share = static_cast<double>(at - t[row_]) / static_cast<double>(t[row_ + 1] - t[row_]);
