@@ -77,7 +77,15 @@ def inference_us() -> Measured:
         tensors[f"layers.{k}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
         tensors[f"layers.{k}.bias"] = np.zeros(outputs, dtype=np.float32)
     network = {"kind": "mlp", "activation": "relu"}
-    policy = Policy("bench", observation, action, network, tensors, seed=1, scenario_sha256="")
+    policy = Policy(
+        algorithm="bench",
+        observation=observation,
+        action=action,
+        network=network,
+        tensors=tensors,
+        seed=1,
+        scenario_sha256="",
+    )
     seen = rng.random((1, observation.size)).astype(np.float32)
     times = _decisions_us(policy, seen)
     shipped, shipped_us = load_policy("dstcc"), {}

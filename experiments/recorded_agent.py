@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss
 from dstcc.engine.config import subflow_links
-from dstcc.learn.policies.drive import drive
+from dstcc.learn.policies.controller import Decided
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.placed import placed_rows
 from dstcc.run.backends import BACKENDS
@@ -31,7 +31,6 @@ from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.env.runner import Runner
 
 MISSION = Path(__file__).parents[1] / "examples/iodst/four-hours-quarter.toml"
 DRAWS = (3, 4)
@@ -59,17 +58,6 @@ def trial(draw: int, duration_s: float | None = None, *, lossless: bool) -> Engi
     return config if duration_s is None else replace(config, duration_ns=round(duration_s * 1e9))
 
 
-class Tape:
-    """Watches a trial and keeps what the network put out."""
-
-    def __init__(self) -> None:
-        self.rows: list[NDArray[np.float32]] = []
-
-    def decided(self, _runner: Runner, outputs: NDArray[np.float32], _action: NDArray[Any] | None) -> None:
-        """A decision."""
-        self.rows.append(np.nan_to_num(outputs[0]))
-
-
 def recorded(policy: Policy, config: EngineConfig) -> Policy:
     """The policy's decisions in the simulator, as a policy; the kernel decides for the first time a slot later.
 
@@ -77,9 +65,9 @@ def recorded(policy: Policy, config: EngineConfig) -> Policy:
     """
     if policy.action.hold > 1:
         raise ValueError(f"policy {policy.name} holds a decision for {policy.action.hold} slots")
-    tape = Tape()
-    drive(policy, config, tape)
-    rows = np.array(tape.rows, dtype=np.float32)
+    told: list[Decided] = []
+    policy.drive(config, told.append)
+    rows = np.nan_to_num([one.outputs for one in told]).astype(np.float32)
     return replace(policy, network={"kind": "recorded"}, tensors={"outputs": rows})
 
 
@@ -112,7 +100,7 @@ def kernel_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.int64
 def on_both(policy: Policy, config: EngineConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """A trial's bytes in the simulator and on the kernel, under the simulator's decisions."""
     tape = recorded(policy, config)
-    ours = drive(tape, config)
+    ours = tape.drive(config)
     real = BACKENDS["kernel"].carry(config, a_slot_on(tape))
     return simulated_bytes(config, ours), kernel_bytes(config, real)
 
@@ -140,7 +128,7 @@ def lossy_rows(draw: int, policy: Policy, duration_s: float | None, seeds: int) 
     ours, real = [], []
     for seed in range(1, seeds + 1):
         one = replace(config, seed=seed)
-        ours.append(simulated_bytes(one, drive(tape, one)))
+        ours.append(simulated_bytes(one, tape.drive(one)))
         real.append(kernel_bytes(one, BACKENDS["kernel"].carry(one, a_slot_on(tape))))
     mine, theirs = np.array(ours) / 1e6, np.array(real) / 1e6
     return [

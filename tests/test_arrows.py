@@ -74,10 +74,9 @@ LAZY = {
         "dstcc_kernel/plan.py": 2,
     },
     "controllers are for trials that have one": {
-        "dstcc/run/backends.py": 4,
+        "dstcc/run/backends.py": 1,
         "dstcc/run/directory.py": 1,
-        "dstcc/run/replay.py": 2,
-        "dstcc/run/trials.py": 2,
+        "dstcc/run/trials.py": 1,
         "dstcc/sweeps/work.py": 2,
         "dstcc_kernel/backend.py": 3,
         "dstcc_kernel/coded_steer.py": 4,
@@ -85,6 +84,8 @@ LAZY = {
     },
     "the kernel's side is for trials on it": {"dstcc/papers/trial_cell.py": 1, "dstcc/run/backends.py": 5},
     "a guest imports what its job needs: what it imports moves its clock": {
+        "dstcc/forecast/policy.py": 1,
+        "dstcc/learn/policies/policy.py": 2,
         "dstcc_kernel/coded_plan.py": 1,
         "dstcc_kernel/inside.py": 2,
         "dstcc_kernel/steer.py": 7,

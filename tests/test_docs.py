@@ -132,9 +132,7 @@ def test_every_card_says_what_its_policy_knows_and_has(name):
     if policy.mode == "coded":
         assert "no lanes" in said[1]
     else:
-        assert (f"{policy.action.lanes:,} lanes" if policy.action.lanes else "the scenario's lanes") in said[
-            1
-        ]
+        assert (f"{policy.lanes:,} lanes" if policy.lanes else "the scenario's lanes") in said[1]
     assert ("Copies" if policy.copies else "nothing goes twice") in said[1]
 
 

@@ -6,7 +6,7 @@ with all of its packets, of which the channel's true losses are known.
 
 from __future__ import annotations
 
-from .explanation import Decision, Explanation, LinkTruth, explain
+from .explanation import Explanation, LinkTruth, explain
 from .page import render
 
 __all__ = ["Decision", "Explanation", "LinkTruth", "explain", "render"]

@@ -9,69 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.clock import Clock
-from dstcc.coded.channels import GRID
 from dstcc.engine.config import subflow_links
-from dstcc.engine.stepper import SUBFLOW_VALUES
 from dstcc.errors import RunError
-from dstcc.forecast.outlook import NAMES
 from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
 from dstcc.run.replay import replay
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.coded.seen import Decision as Planned
-    from dstcc.coded.seen import Seen
     from dstcc.engine import Trace
-    from dstcc.forecast.sender import Forecasting
-    from dstcc.learn.env.runner import Runner
+    from dstcc.learn.policies.controller import Decided
     from dstcc.run import Run
     from dstcc.run.trials import Outcome
 
     FloatArray = NDArray[np.float64]
 
-SEEN = (
-    "established",
-    "link_up",
-    "srtt_s",
-    "cwnd_segments",
-    "inflight_segments",
-    "sent_segments",
-    "lost_segments",
-    "retransmitted_segments",
-    "delivered_bytes",
-    "queue_bytes",
-    "pacing_bps",
-)
-"""What is told of what a policy sees of each subflow, in the engine's units; the observation is made of such values."""
-SEEN_CODED = ("heard", "lost", "runs", "sent_s", "rtt_s", "delivered_bytes", "queue_bytes")
-"""The same of a sender of coded packets, slot by slot, with the pace."""
-QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
-"""Of a belief about a loss, beside its mean."""
-SHARES = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
-"""Shares of repair in words, by their upper ends."""
 LOST = 1
 """A packet's fate in a trace: lost on the channel."""
 PARTS = 10
 """Parts of a mission in the short table."""
 NS_PER_S = 1e9
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One decision, which holds until the next."""
-
-    t_s: float
-    """Mission time."""
-    observation: NDArray[np.float32]
-    """As the network got it; :attr:`Explanation.observed` names the places."""
-    saw: dict[str, FloatArray]
-    """:data:`SEEN`, a value a subflow."""
-    believed: dict[str, FloatArray]
-    """What the observer held to be true of each subflow's path: ``loss``, ``rate_bps``, ``rate_known``; or nothing. A
-    forecaster's belief of the present loss: its mean ``loss``, ``loss_low`` and ``loss_high`` (:data:`QUANTILES`)."""
-    chose: dict[str, str]
-    """What was decided, in words; empty where the outputs were not finite and NewReno took the windows."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +61,7 @@ class Explanation:
     policy: str
     observed: tuple[str, ...]
     """What each place of an observation holds."""
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decided, ...]
     end_s: float
     links: tuple[LinkTruth, ...]
     capture_s: FloatArray
@@ -200,44 +157,6 @@ class Explanation:
         }
 
 
-class _Recorder:
-    """Writes decisions down."""
-
-    def __init__(self) -> None:
-        self.observed: tuple[str, ...] = ()
-        self.decisions: list[Decision] = []
-
-    def decided(self, runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> None:
-        """See :class:`dstcc.learn.policies.drive.Watcher`."""
-        values, layers = runner.stepper.subflow_values[0, : runner.subflows(0)], runner.layers(0)
-        saw = {name: values[:, SUBFLOW_VALUES.index(name)].copy() for name in SEEN}
-        believed = {name: held[: len(values)].copy() for name, held in runner.believed(0).items()}
-        chose = {} if action is None else runner.action.described(action[0], len(values), layers)
-        self.observed = runner.observation.names
-        self.decisions.append(Decision(runner.time_s(0), runner.observations[0].copy(), saw, believed, chose))
-
-    def decided_coded(self, sender: Forecasting, seen: Seen, decision: Planned) -> None:
-        """See :class:`dstcc.forecast.drive.CodedWatcher`."""
-        subflows = seen.heard.shape[1]
-        saw = {name: getattr(seen, name)[0].copy() for name in SEEN_CODED}
-        saw["pacing_bps"] = 8 * seen.pace_bytes[0]
-        belief = sender.beliefs[0]
-        believed = {"loss": belief @ GRID}
-        upto = belief.cumsum(axis=1)
-        for name, part in QUANTILES.items():
-            believed[name] = GRID[np.minimum((upto < part).sum(axis=1), len(GRID) - 1)]
-        chose = {f"repair of layer {m}": share_in_words(share) for m, share in enumerate(decision.repair[0])}
-        chose["decided by"] = "the tuned rule" if sender.fallen[0] else "the plan"
-        self.observed = tuple(f"subflow{s}.{name}" for s in range(subflows) for name in NAMES)
-        inputs = sender.inputs[0].reshape(-1).astype(np.float32)
-        self.decisions.append(Decision(float(seen.time_s[0]), inputs, saw, believed, chose))
-
-
-def share_in_words(share: float) -> str:
-    """Repair packets for each source packet, in one of a few ranges."""
-    return next((words for most, words in SHARES.items() if share <= most), "above 40 %")
-
-
 def explain(run: Run, trial: str) -> Explanation:
     """Repeat a trial under a controller and tell its decisions.
 
@@ -248,18 +167,18 @@ def explain(run: Run, trial: str) -> Explanation:
         raise RunError(
             f"{run.path}: trial {trial!r} has no controller: its algorithms decide nothing once a slot"
         )
-    recorder = _Recorder()
-    outcome = replay(run, trial, trace=True, watcher=recorder)
-    t_s = np.array([decision.t_s for decision in recorder.decisions])
+    decisions: list[Decided] = []
+    outcome = replay(run, trial, trace=True, watcher=decisions.append)
+    t_s = np.array([decision.t_s for decision in decisions])
     trace = outcome.result.trace
-    links = _heard(outcome, recorder.decisions, t_s) if trace is None else _truth(outcome, trace, t_s)
+    links = _heard(outcome, decisions, t_s) if trace is None else _truth(outcome, trace, t_s)
     return Explanation(
         trial=trial,
         scenario=run.meta["scenario_name"],
         clock=Clock.of(run.scenario),
         policy=name,
-        observed=recorder.observed,
-        decisions=tuple(recorder.decisions),
+        observed=decisions[-1].observed if decisions else (),
+        decisions=tuple(decisions),
         end_s=outcome.result.end_ns / NS_PER_S,
         links=links,
         capture_s=outcome.setup.capture_ns / NS_PER_S,
@@ -268,7 +187,7 @@ def explain(run: Run, trial: str) -> Explanation:
     )
 
 
-def _heard(outcome: Outcome, decisions: list[Decision], t_s: FloatArray) -> tuple[LinkTruth, ...]:
+def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple[LinkTruth, ...]:
     """The same of a coded trial, which keeps no packets: what was heard of each slot's packets, a round trip later."""
     windows = np.array(subflow_links(outcome.setup.links))
     sent, lost = (np.zeros((len(windows), len(t_s)), dtype=np.int64) for _ in range(2))

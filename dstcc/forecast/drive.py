@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dstcc.coded.channels import GRID
 from dstcc.coded.shown import act, mission_of, seen_of
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
+from dstcc.learn.policies.controller import Decided
 
+from .outlook import NAMES
 from .sender import Forecasting
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Decision, Mission, Seen
     from dstcc.coded.shown import Shown
     from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.learn.policies.controller import Watcher
 
     from .policy import ForecastPolicy
 
 
-class CodedWatcher(Protocol):
-    """Sees each decision of a driven trial of coded packets, and changes nothing."""
-
-    def decided_coded(self, sender: Forecasting, seen: Seen, decision: Decision) -> None:
-        """Before the step: what was seen and decided; the sender has its beliefs."""
+SEEN = ("heard", "lost", "runs", "sent_s", "rtt_s", "delivered_bytes", "queue_bytes")
+"""What a watcher is told that a sender of coded packets sees of each subflow, slot by slot, beside the pace."""
+QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
+"""Of a belief about a loss, beside its mean."""
+SHARES = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
+"""Shares of repair in words, by their upper ends."""
 
 
 class Pilot:
@@ -33,7 +40,7 @@ class Pilot:
     Raises :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training.
     """
 
-    def __init__(self, policy: ForecastPolicy, mission: Mission, watcher: CodedWatcher | None = None) -> None:
+    def __init__(self, policy: ForecastPolicy, mission: Mission, watcher: Watcher | None = None) -> None:
         self.mission, self.sender, self._watcher = mission, Forecasting(policy), watcher
         self.sender.begin(mission)
         self.fallen = 0
@@ -45,11 +52,11 @@ class Pilot:
         decision = self.sender.decide(seen)
         self.fallen += int(self.sender.fallen[0])
         if self._watcher is not None:
-            self._watcher.decided_coded(self.sender, seen, decision)
+            self._watcher(_decided(self.sender, seen, decision))
         return decision
 
 
-def drive(policy: ForecastPolicy, config: EngineConfig, watcher: CodedWatcher | None = None) -> EngineResult:
+def drive(policy: ForecastPolicy, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
     """Run a coded trial to its end. Raises :class:`~dstcc.errors.PolicyError` for one unlike those of the training."""
     stepper = CodedStepper(1, len(subflow_links(config.links)), layers_of(config))
     stepper.load(0, config)
@@ -71,3 +78,27 @@ def trial_mission(config: EngineConfig) -> Mission:
 def layers_of(config: EngineConfig) -> int:
     """How many layers a trial has."""
     return int(config.objects.layer.max()) + 1
+
+
+def share_in_words(share: float) -> str:
+    """Repair packets for each source packet, in one of a few ranges."""
+    return next((words for most, words in SHARES.items() if share <= most), "above 40 %")
+
+
+def _decided(sender: Forecasting, seen: Seen, decision: Decision) -> Decided:
+    belief, fell_back = sender.beliefs[0], bool(sender.fallen[0])
+    upto = belief.cumsum(axis=1)
+    edges = {
+        name: GRID[np.minimum((upto < part).sum(axis=1), len(GRID) - 1)] for name, part in QUANTILES.items()
+    }
+    chose = {f"repair of layer {m}": share_in_words(share) for m, share in enumerate(decision.repair[0])}
+    return Decided(
+        float(seen.time_s[0]),
+        tuple(f"subflow{s}.{name}" for s in range(seen.heard.shape[1]) for name in NAMES),
+        sender.inputs[0].reshape(-1).astype(np.float32),
+        np.zeros(0, np.float32),
+        saw={name: getattr(seen, name)[0].copy() for name in SEEN} | {"pacing_bps": 8 * seen.pace_bytes[0]},
+        believed={"loss": belief @ GRID} | edges,
+        chose=chose | {"decided by": "the tuned rule" if fell_back else "the plan"},
+        fell_back=fell_back,
+    )

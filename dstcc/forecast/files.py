@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dstcc.errors import PolicyError
-from dstcc.learn.policies.policy import Policy, load_policy, read_policy
+from dstcc.learn.policies.controller import Controller, read_policy
+from dstcc.learn.policies.policy import load_policy
 
 from .policy import ForecastPolicy, forecast_of, is_forecast
-
-Controller = Policy | ForecastPolicy
 
 
 def load_controller(name_or_file: str | Path) -> Controller:
@@ -21,7 +20,7 @@ def load_controller(name_or_file: str | Path) -> Controller:
 def load_forecaster(name_or_file: str | Path) -> ForecastPolicy:
     """A policy that steers coded packets; raises :class:`PolicyError` for one that steers TCP too."""
     policy = load_controller(name_or_file)
-    if isinstance(policy, Policy):
+    if not isinstance(policy, ForecastPolicy):
         raise PolicyError(
             f"policy {policy.name} has other actions: it steers TCP's subflows and lanes, not coded packets"
         )

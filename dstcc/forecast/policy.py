@@ -1,4 +1,4 @@
-"""Policy files of forecasters: the format of :mod:`dstcc.learn.policies.policy`, with other contents.
+"""Policy files of forecasters: the format of :mod:`dstcc.learn.policies.controller`, with other contents.
 
 ``observation`` has ``kind`` "heard", the ``inputs`` of an event and the features of a time ``ahead`` by name, and
 ``within``: the ranges of slots, packets and times ahead of the training. ``action`` has ``kind`` "repair", the most
@@ -9,24 +9,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from dstcc.coded.rules import rule_of
-from dstcc.errors import PolicyError
-from dstcc.learn.policies.policy import (
-    ABOUT,
-    CODED_ACTION,
-    SCHEMA,
-    TrainedOn,
-    check_within_most,
-    digest,
-    parse_trained_on,
-    write_policy,
-)
-from dstcc.version import __version__
+from dstcc.coded.shown import mission_of, unplannable
+from dstcc.engine.config import subflow_links
+from dstcc.errors import InputError, PolicyError
+from dstcc.extensions import label
+from dstcc.learn.policies.controller import CODED_ACTION, Controller, origin
+from dstcc.scenario import draw_trial, engine_config
 
 from .network import Network
 from .outlook import AHEAD_NAMES, NAMES
@@ -37,6 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.coded.seen import Mission, Sender
+    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.learn.policies.controller import Watcher
+    from dstcc.scenario import Scenario, Source
 
 OBSERVATION, NETWORK = "heard", "gru-forecast"
 MOST_LAYERS = MOST_SUBFLOWS = 8
@@ -48,25 +45,18 @@ RANGES = {
 """Entries of ``within``, and what they are."""
 
 
-@dataclass(frozen=True)
-class ForecastPolicy:
+@dataclass(frozen=True, kw_only=True)
+class ForecastPolicy(Controller):
     """A forecaster, and what the guard falls back to. Raises ValueError for tensors or ranges that do not fit."""
 
-    algorithm: str
     hidden: int
-    tensors: Mapping[str, NDArray[np.float32]]
     within: Mapping[str, tuple[float, float]]
-    """By :data:`RANGES`."""
+    """By :data:`RANGES`; held strictly, where the ranges of other policies are a warning."""
     rule: Mapping[str, Any]
     """A tuned rule in its stored form."""
-    seed: int
-    """Of the training."""
-    scenario_sha256: str
-    """Of the laws and settings of the training."""
-    trained_on: tuple[TrainedOn, ...] = ()
-    version: str = __version__
-    name: str = ""
     network: Network = field(init=False, repr=False, compare=False)
+
+    mode: ClassVar[Literal["coded"]] = "coded"
 
     def __post_init__(self) -> None:
         """Build the network."""
@@ -78,22 +68,38 @@ class ForecastPolicy:
         rule_of(self.rule)
         object.__setattr__(self, "network", Network(self.tensors, self.hidden))
 
-    mode: ClassVar[Literal["coded"]] = "coded"
-    """Of the trials that it steers."""
-    knows: ClassVar[tuple[str, ...]] = ("rates",)
-    """Its planner counts on the rate that it is configured with on each link
-    (:attr:`dstcc.coded.seen.Mission.rate_bytes`); what the congestion control knows comes on top."""
-    copies: ClassVar[str] = ""
-    trained_within: ClassVar[Mapping[str, Any]] = {}
-    """See :mod:`dstcc.learn.policies.scope`; the ranges here are :attr:`within`, which are held strictly."""
+    @property
+    def knows(self) -> tuple[str, ...]:
+        """Its planner counts on the rate that it is configured with on each link
+        (:attr:`dstcc.coded.seen.Mission.rate_bytes`); what the congestion control knows comes on top."""
+        return ("rates",)
+
+    @property
+    def copies(self) -> str:
+        """None."""
+        return ""
+
+    @property
+    def lanes(self) -> int:
+        """There are none."""
+        return 0
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The most subflows and layers that it knows."""
+        return MOST_SUBFLOWS, MOST_LAYERS
 
     def fallback(self) -> Sender:
         """The tuned rule, ready to begin."""
         return rule_of(self.rule)
 
-    def check_fits(self, *, subflows: int, layers: int) -> None:
-        """Raise :class:`PolicyError` for more subflows or layers than it serves."""
-        check_within_most(self.name, (subflows, MOST_SUBFLOWS), (layers, MOST_LAYERS))
+    def check_scenario(self, scenario: Scenario, source: Source) -> None:
+        """Refuse what nobody plans, and what its training had no missions like."""
+        if problem := unplannable(scenario):
+            raise InputError(f"{scenario.scenario.name}: {problem}; the policy {self.name} plans")
+        setup = draw_trial(scenario, source, scenario.run.seed)
+        config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")
+        self.check_within(mission_of([config], source.layers, subflow_links(config.links)))
 
     def check_within(self, mission: Mission) -> None:
         """Raise :class:`PolicyError` for a mission that would show it what it was not trained on."""
@@ -116,15 +122,9 @@ class ForecastPolicy:
         """Itself: there are no lanes."""
         return self
 
-    def header(self) -> dict[str, Any]:
-        """The file's header, ``sha256`` included."""
-        header = {
-            "schema": SCHEMA,
-            "algorithm": self.algorithm,
-            "version": self.version,
-            "seed": self.seed,
-            "scenario_sha256": self.scenario_sha256,
-            "trained_on": [asdict(one) for one in self.trained_on],
+    def spaces(self) -> dict[str, Any]:
+        """See :class:`Controller`."""
+        return {
             "observation": {
                 "kind": OBSERVATION,
                 "inputs": list(NAMES),
@@ -139,16 +139,16 @@ class ForecastPolicy:
             },
             "network": {"kind": NETWORK, "hidden": self.hidden},
         }
-        return {**header, "sha256": digest(header, self.tensors)}
 
-    def about(self) -> dict[str, Any]:
-        """Where it is from, as ``run.json`` has it."""
-        header = self.header()
-        return {"name": self.name, **{key: header[key] for key in ABOUT}, "lanes": 0}
+    def steered(self, config: EngineConfig) -> EngineConfig:
+        """As it is: the policy decides beside the congestion control."""
+        return config
 
-    def save(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
-        write_policy(path, self.header(), self.tensors)
+    def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
+        """Run a coded trial to its end."""
+        from .drive import drive
+
+        return drive(self, config, watcher)
 
 
 def is_forecast(header: Mapping[str, Any]) -> bool:
@@ -171,16 +171,11 @@ def forecast_of(
         if (action.get("layers"), action.get("subflows")) != (MOST_LAYERS, MOST_SUBFLOWS):
             raise ValueError(f"action: a forecaster is for {MOST_LAYERS} layers and {MOST_SUBFLOWS} subflows")
         return ForecastPolicy(
-            algorithm=header["algorithm"],
             hidden=int(network["hidden"]),
             tensors=dict(tensors),
             within={key: (float(low), float(high)) for key, (low, high) in observation["within"].items()},
             rule=action["rule"],
-            seed=header["seed"],
-            scenario_sha256=header["scenario_sha256"],
-            trained_on=parse_trained_on(header.get("trained_on", [])),
-            version=header["version"],
-            name=path.stem,
+            **origin(path, header),
         )
     except (ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
         raise PolicyError(f"{path}: {error}") from None

@@ -22,7 +22,7 @@ from dstcc.coded.fleet import Fleet
 from dstcc.coded.stored import SHIPPED, load_documents
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.streams import generator
-from dstcc.learn.policies.policy import TrainedOn
+from dstcc.learn.policies.controller import TrainedOn
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
 from dstcc.learn.training.curves import Curves, Point
 from dstcc.learn.training.evaluate import TEST_SEEDS

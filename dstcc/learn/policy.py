@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .policies.policy import Policy, TrainedOn, load_policy, save_policy
+from .policies.controller import TrainedOn
+from .policies.policy import Policy, load_policy, save_policy
 
 __all__ = ["Policy", "TrainedOn", "load_policy", "save_policy"]

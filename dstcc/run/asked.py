@@ -28,7 +28,7 @@ from .shared import TrialSetups
 from .trials import load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
 
 NO_CONTROL = "none"
 """As the only congestion control, it runs the scenario's controllers and variants alone."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig, EngineResult, Link
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller, Watcher
     from dstcc.scenario import Scenario, Source
 
 
@@ -62,6 +62,10 @@ class Simulator:
     tells_windows_apart = True
     fills_packets = False
 
+    def __init__(self, watcher: Watcher | None = None) -> None:
+        """``watcher`` sees each decision of a policy."""
+        self.watcher = watcher
+
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
@@ -74,23 +78,11 @@ class Simulator:
 
     def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""
-        if policy is None:
-            return engine.simulate(config)
-        if policy.mode == "coded":
-            from dstcc.forecast import drive as coded
-
-            return coded.drive(policy, config)
-        from dstcc.learn.policies.drive import drive
-
-        return drive(policy, config)
+        return engine.simulate(config) if policy is None else policy.drive(config, self.watcher)
 
     def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """As a policy steers it, if there is one."""
-        if policy is None or policy.mode == "coded":
-            return config
-        from dstcc.learn.env.episodes import steered
-
-        return steered(config, policy.action)
+        return config if policy is None else policy.steered(config)
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """With the losses that the trial meets."""
@@ -120,12 +112,14 @@ class Kernel:
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 
+        from dstcc.learn.policies.policy import Policy
+
         for given in scenario.transport.controller:
             policy = policies[controller_name(given)]
-            if policy.mode == "coded":
+            if not isinstance(policy, Policy):
                 continue  # the transport's rules are the simulator's there, and so is what a policy has of them
             check_policy(policy)
-            if policy.action.lanes and scenario.subflows > len(scenario.link):
+            if policy.lanes and scenario.subflows > len(scenario.link):
                 raise InputError(
                     f"{scenario.scenario.name}: link.0.subflows: policy {policy.name} has lanes, "
                     "which have one subflow a link here"
@@ -144,9 +138,7 @@ class Kernel:
             return config
         from dstcc_kernel.plan import lanes_of
 
-        from dstcc.learn.env.episodes import steered
-
-        driven = steered(config, policy.action)
+        driven = policy.steered(config)
         lanes = lanes_of(policy, driven)
         return replace(driven, transport=replace(driven.transport, lanes_per_link=lanes))
 

@@ -96,7 +96,7 @@ from .trials import (
 )
 
 if TYPE_CHECKING:
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
 
 SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")

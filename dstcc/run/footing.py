@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
     from dstcc.scenario import Scenario, Source, TrialSetup
 
     from .backends import Backend

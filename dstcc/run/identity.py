@@ -20,7 +20,7 @@ from dstcc.scenario.model import controller_name
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
 
     from .backends import Backend
     from .trials import TrialKey

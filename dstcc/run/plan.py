@@ -24,7 +24,7 @@ from .least_delay import documents, least_playout_delays
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
 
 
 @dataclass(frozen=True)

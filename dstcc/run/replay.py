@@ -7,53 +7,25 @@ metrics, all of them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
 
 from .backends import Simulator
-from .trials import SIMULATOR, Judge, Outcome, iter_trials, load_controllers, scenarios_of, trial_keys
+from .trials import Judge, Outcome, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.forecast.drive import CodedWatcher
-    from dstcc.forecast.files import Controller
-    from dstcc.learn.policies.drive import Watcher
+    from dstcc.learn.policies.controller import Watcher
 
     from .directory import Run
-
-if TYPE_CHECKING:
-
-    class EitherWatcher(Watcher, CodedWatcher, Protocol):
-        """Sees each decision, of whatever kind of policy."""
-
 
 JUDGED = ("psnr_db", "ssim", "vmaf")
 """Metrics of pictures, which a repetition need not judge again."""
 
 
-class Watched(Simulator):
-    """The simulator with somebody who sees each decision of a policy."""
-
-    def __init__(self, watcher: EitherWatcher) -> None:
-        self.watcher = watcher
-
-    def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
-        """Run one trial."""
-        if policy is None:
-            return super().carry(config)
-        if policy.mode == "coded":
-            from dstcc.forecast import drive as coded
-
-            return coded.drive(policy, config, self.watcher)
-        from dstcc.learn.policies.drive import drive
-
-        return drive(policy, config, self.watcher)
-
-
-def replay(run: Run, trial: str, *, trace: bool = False, watcher: EitherWatcher | None = None) -> Outcome:
+def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None = None) -> Outcome:
     """Repeat a trial of a run; with ``trace`` it keeps every packet (``result.trace``).
 
     ``watcher`` sees each decision of a policy.
@@ -87,7 +59,7 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: EitherWatcher 
             source,
             Judge(source, wanted=False),
             policies=load_controllers(scenario, source),
-            backend=SIMULATOR if watcher is None else Watched(watcher),
+            backend=Simulator(watcher),
             trace=trace,
             only=key,
         )

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
-from dstcc.engine.config import SAME, subflow_links
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.layers import layer_weights
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.placed import placed_rows
-from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, engine_config, load_source
+from dstcc.scenario import Scenario, Source, TrialSetup, engine_config, load_source
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 
@@ -36,9 +35,7 @@ from .shared import Once, TrialSetups
 if TYPE_CHECKING:
     from dstcc_svc import Quality
 
-    from dstcc.forecast.files import Controller
-    from dstcc.forecast.policy import ForecastPolicy
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.learn.policies.controller import Controller
 
 
 SIMULATOR = BACKENDS["simulator"]
@@ -201,14 +198,11 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller
         raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
         policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
-        if policy.mode == "tcp":
-            _check_flows(scenario, policy)
     for label_, one in scenarios_of(scenario).items():
         for given in one.transport.controller:
             policy = policies[controller_name(given)]
             _check_mode(scenario.scenario.name, label_, one, policy)
-            if policy.mode == "coded":
-                _check_within(one, source, policy)
+            policy.check_scenario(one, source)
     return policies
 
 
@@ -222,39 +216,13 @@ def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Cont
         raise InputError(
             f"{name}: {place}: the policy {policy.name} steers {steers}, which mode = '{transport.mode}' lacks"
         )
-    if policy.mode == "coded" or not policy.action.lanes:
-        return
-    if transport.mode != "stream" or "mode" not in transport.model_fields_set:
+    if not policy.lanes or transport.mode != "stream" or "mode" not in transport.model_fields_set:
         return
     place = "transport.mode" if variant is None else f"variant '{variant}': set.mode"
     raise InputError(
         f"{name}: {place} = 'stream': the policy {policy.name} sends layers on lanes of its own, never in one "
         "stream; leave mode out, or mode = 'lanes' with controller_lanes for fewer of them"
     )
-
-
-def _check_within(scenario: Scenario, source: Source, policy: ForecastPolicy) -> None:
-    """Refuse a policy of coded packets for what nobody plans, and for what its training had no missions like."""
-    from dstcc.coded.shown import mission_of, unplannable
-
-    if problem := unplannable(scenario):
-        raise InputError(f"{scenario.scenario.name}: {problem}; the policy {policy.name} plans")
-    setup = draw_trial(scenario, source, scenario.run.seed)
-    config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")
-    policy.check_within(mission_of([config], source.layers, subflow_links(config.links)))
-
-
-def _check_flows(scenario: Scenario, policy: Policy) -> None:
-    """Refuse background flows of a policy that nothing would ever hold: the simulator would send without end."""
-    if policy.action.bounded:
-        return
-    for index, link in enumerate(scenario.link):
-        for entry, flow in enumerate(link.flows):
-            if flow.congestion == SAME and flow.rate_bps is None and flow.bytes is None:
-                raise InputError(
-                    f"{scenario.scenario.name}: link.{index}.flows.{entry}.congestion: '{SAME}' under the policy "
-                    f"{policy.name} needs rate_bps or bytes: nothing bounds its windows but what there is to send"
-                )
 
 
 def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Controller]) -> Controller | None:

@@ -52,8 +52,7 @@ from .programs import programs
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
-    from dstcc.forecast.files import Controller
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.learn.policies.controller import Controller
     from dstcc.scenario import Scenario, Source
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
@@ -237,7 +236,7 @@ def _as_run(config: EngineConfig, policy: Controller | None) -> EngineConfig:
         return in_words(config)
     if policy is None or policy.mode == "coded":
         return config
-    return replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
+    return replace(config, slot_ns=steered_slot_ns(policy.steered(config)))
 
 
 def _result(folder: Path, config: EngineConfig) -> EngineResult:
@@ -271,22 +270,17 @@ def _write(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig) ->
     job.write(folder / JOB)
 
 
-def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
-    """The trial as the policy steers it in the simulator."""
-    from dstcc.learn.env.episodes import steered
-
-    return steered(config, policy.action)
-
-
 def _led(job: Job, config: EngineConfig, policy: Controller | None, folder: Path) -> Job:
     """The job with who decides once a slot, if anybody does; the policy is put beside it as the trial has it."""
     if policy is not None and policy.mode == "coded":
         return replace(job, steer=coded_steer(config, policy, folder))
     if policy is not None:
-        from dstcc.learn.policies.policy import SUFFIX, save_policy
+        from dstcc.learn.policies.controller import SUFFIX
+        from dstcc.learn.policies.policy import Policy
 
+        assert isinstance(policy, Policy)
         path = folder / f"{policy.name}{SUFFIX}"
-        save_policy(path, policy)
+        policy.save(path)
         slot_s, scale = config.slot_ns / 1e9, config.transport.scale
         steer: dict[str, Any] = {
             "policy": str(path),
@@ -294,7 +288,7 @@ def _led(job: Job, config: EngineConfig, policy: Controller | None, folder: Path
             "slot_s": slot_s,
             "scale": scale,
         }
-        job = steered_by(job, policy, _driven(config, policy))
+        job = steered_by(job, policy, policy.steered(config))
     elif config.transport.congestion == "fixed" and not job.coded:
         steer, job = {"windows": windows_of(config)}, replace(job, rotating=job.lanes_per_link)
     else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dstcc.coded.seen import Decision
     from dstcc.engine.config import EngineConfig, Float64Array
-    from dstcc.forecast.policy import ForecastPolicy
+    from dstcc.learn.policies.controller import Controller
 
 EARTHS = ("played",)
 """Values of the simulator's steps that no sender has; 0 here."""
@@ -110,10 +110,10 @@ class CodedController:
         return {"guard_clamps": 0, "guard_fallbacks": self.pilot.fallen}
 
 
-def coded_steer(config: EngineConfig, policy: ForecastPolicy, folder: Path) -> dict[str, Any]:
+def coded_steer(config: EngineConfig, policy: Controller, folder: Path) -> dict[str, Any]:
     """Arguments of :class:`CodedController` for a trial; the policy is put into its folder."""
     from dstcc.forecast.drive import trial_mission
-    from dstcc.learn.policies.policy import SUFFIX
+    from dstcc.learn.policies.controller import SUFFIX
 
     path = folder / f"{policy.name}{SUFFIX}"
     policy.save(path)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine.config import EngineConfig, Link, Transport
+    from dstcc.learn.policies.controller import Controller
     from dstcc.learn.policies.policy import Policy
 
 T = TypeVar("T")
@@ -216,13 +217,13 @@ def _video_bytes(config: EngineConfig) -> int:
     return int(config.objects.payload_bytes.sum())
 
 
-def lanes_of(policy: Policy, config: EngineConfig) -> int:
+def lanes_of(policy: Controller, config: EngineConfig) -> int:
     """Of the lanes that a policy asks for a link gets as many as fill its round trip with their receivers' first
     windows."""
     flight = max(link.rate_bps * rtt_s(link) / 8 for link in config.links)
     enough = min(MAX_LANES, max(MIN_LANES, ceil(flight / FIRST_WINDOW)))
     wanted = config.transport.lanes_per_link
-    return min(wanted, enough) if policy.action.lanes else wanted
+    return min(wanted, enough) if policy.lanes else wanted
 
 
 def _layers_a_round_trip(config: EngineConfig) -> int:

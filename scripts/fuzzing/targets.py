@@ -242,7 +242,7 @@ def _policy_parts() -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the weights of a policy of a few hundred bytes; of a shipped one, its weights cut."""
     from safetensors import safe_open
 
-    from dstcc.learn.policies.policy import ENTRY
+    from dstcc.learn.policies.controller import ENTRY
 
     smallest = min(
         (ROOT / "dstcc/learn/policies").glob("*.safetensors"), key=lambda path: path.stat().st_size
@@ -256,7 +256,8 @@ def _policy(room: Room, data: bytes) -> None:
     """Bytes that begin with a brace are a header, which gets its right checksum; others are a whole file."""
     from safetensors.numpy import save
 
-    from dstcc.learn.policies.policy import ENTRY, digest, load_policy
+    from dstcc.learn.policies.controller import ENTRY, digest
+    from dstcc.learn.policies.policy import load_policy
 
     if data[:1] == b"{":
         _, tensors = _policy_parts()

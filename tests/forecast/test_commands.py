@@ -12,7 +12,7 @@ from dstcc_cli.main import main
 
 from dstcc.coded.channels import GRID
 from dstcc.explain import explain, render
-from dstcc.explain.explanation import share_in_words
+from dstcc.forecast.drive import share_in_words
 from dstcc.forecast.outlook import SIZE
 from dstcc.run import load_run
 

@@ -21,7 +21,8 @@ from dstcc.forecast.outlook import AHEAD_SIZE, SIZE, Ahead, Outlook
 from dstcc.forecast.policy import ForecastPolicy
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.sender import Forecasting
-from dstcc.learn.policies.policy import load_policy, write_policy
+from dstcc.learn.policies.controller import write_policy
+from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import load_scenario, parse_override
 
 from .made import policy, tensors, write
@@ -93,7 +94,7 @@ def test_the_two_kinds_of_policy_are_told_apart(tmp_path: Path) -> None:
 
 def changed(tmp_path: Path, change: Any, weights: dict[str, np.ndarray] | None = None) -> Path:
     """A file whose header was changed by somebody who knows how to sign it."""
-    from dstcc.learn.policies.policy import digest
+    from dstcc.learn.policies.controller import digest
 
     header, held = policy().header(), weights or tensors()
     header.pop("sha256")

@@ -13,10 +13,10 @@ from dstcc.coded.channels import GRID, on_grid
 from dstcc.coded.fleet import Fleet, Step
 from dstcc.coded.planner import Planner
 from dstcc.coded.seen import Decision, Seen
-from dstcc.forecast.drive import drive
 from dstcc.forecast.inputs import FIRST_SPAN
 from dstcc.forecast.outlook import Outlook
 from dstcc.forecast.sender import Forecasting, place_of
+from dstcc.learn.policies.controller import Decided
 from dstcc.run import run_trials
 from dstcc.scenario import load_scenario, parse_override
 from tests.coded.missions import mission, seen
@@ -168,18 +168,12 @@ def test_a_driven_trial_plays_what_the_ladder_says(tmp_path: Path) -> None:
     steps: list[Step] = []
     assert fleet.run(Forecasting(policy()), watch=steps.append) == pytest.approx(np.array(played))
     # Alone or beside others, with or without somebody who looks on: the same trial.
-    told: list[float] = []
-    fallen: list[bool] = []
-
-    class Watch:
-        def decided_coded(self, sender: Forecasting, seen: Seen, decision: object) -> None:
-            told.append(float(sender.beliefs.sum()))
-            fallen.append(bool(sender.fallen[0]))
-
-    result = drive(policy(), fleet.configs[1], Watch())
+    told: list[Decided] = []
+    result = policy().drive(fleet.configs[1], told.append)
     assert fleet.value(fleet.configs[1], result) == pytest.approx(played[1])
-    assert len(told) > 40 and told == pytest.approx([1.0] * len(told))
-    assert result.totals["guard_fallbacks"] == sum(fallen)
+    assert len(told) > 40
+    assert all((one.believed["loss_low"] <= one.believed["loss_high"]).all() for one in told)
+    assert result.totals["guard_fallbacks"] == sum(one.fell_back for one in told)
 
 
 def test_two_paths_have_a_belief_each() -> None:

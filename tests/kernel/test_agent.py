@@ -82,7 +82,16 @@ def policy(choice: int = 0, *, kind: str = "full", **action: object) -> Policy:
         bias[start + (choice if branch < 2 else act.branches[branch] - 1)] = 1
     tensors = {"layers.0.weight": np.zeros((act.outputs, see.size), np.float32), "layers.0.bias": bias}
     network = {"kind": "mlp", "activation": "relu"}
-    return Policy("by-hand", see, act, network, tensors, seed=0, scenario_sha256="", name="by-hand")
+    return Policy(
+        algorithm="by-hand",
+        observation=see,
+        action=act,
+        network=network,
+        tensors=tensors,
+        seed=0,
+        scenario_sha256="",
+        name="by-hand",
+    )
 
 
 def agent(control: Control, given: Policy | None = None, **values: float) -> Agent:
@@ -314,7 +323,15 @@ def test_policies_that_need_the_simulator_are_refused() -> None:
         "layers.0.bias": np.zeros(schedulers.outputs, np.float32),
     }
     network = {"kind": "mlp", "activation": "relu"}
-    chooser = Policy("by-hand", see, schedulers, network, tensors, seed=0, scenario_sha256="")
+    chooser = Policy(
+        algorithm="by-hand",
+        observation=see,
+        action=schedulers,
+        network=network,
+        tensors=tensors,
+        seed=0,
+        scenario_sha256="",
+    )
     with pytest.raises(InputError, match="simulator only"):
         agent(two(), chooser)
     with pytest.raises(InputError, match="paces by bbr"):

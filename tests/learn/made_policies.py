@@ -26,4 +26,12 @@ def constant(choices: tuple[int, ...], *, subflows: int = 2, layers: int = 2, **
         "layers.1.bias": best,
     }
     network = {"kind": "mlp", "activation": "relu"}
-    return Policy("constant", observation, spec, network, tensors, seed=1, scenario_sha256="0" * 64)
+    return Policy(
+        algorithm="constant",
+        observation=observation,
+        action=spec,
+        network=network,
+        tensors=tensors,
+        seed=1,
+        scenario_sha256="0" * 64,
+    )

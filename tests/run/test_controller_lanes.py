@@ -16,7 +16,7 @@ from dstcc.scenario import load_scenario, load_source, parse_scenario, to_toml
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dstcc.forecast.files import Controller
+    from dstcc.learn.policies.controller import Controller
 
 LANES = (None, 16, 1)
 

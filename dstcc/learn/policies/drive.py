@@ -8,7 +8,7 @@ in the result's totals.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,22 +19,34 @@ from dstcc.learn.env.episodes import steered
 from dstcc.learn.env.runner import Runner
 from dstcc.learn.spaces.scales import column
 
+from .controller import Decided
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig, EngineResult
 
+    from .controller import Watcher
     from .policy import Policy
 
 GUARD_TOTALS = ("guard_clamps", "guard_fallbacks")
 """Entries of a driven trial's totals: window actions out of bounds; times NewReno took a subflow's window."""
 
 
-class Watcher(Protocol):
-    """Sees each decision of a driven trial, and changes nothing."""
-
-    def decided(self, runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> None:
-        """Before the step: what the runner observed, the network's outputs, and the action; ``None``: it fell back."""
+SEEN = (
+    "established",
+    "link_up",
+    "srtt_s",
+    "cwnd_segments",
+    "inflight_segments",
+    "sent_segments",
+    "lost_segments",
+    "retransmitted_segments",
+    "delivered_bytes",
+    "queue_bytes",
+    "pacing_bps",
+)
+"""What a watcher is told that a policy sees of each subflow."""
 
 
 def drive(policy: Policy, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
@@ -65,7 +77,7 @@ def _drive(policy: Policy, config: EngineConfig, watcher: Watcher | None) -> Eng
             outputs = policy.outputs(runner.observations)
             action = policy.action.greedy(outputs) if np.isfinite(outputs).all() else None
             if watcher is not None:
-                watcher.decided(runner, outputs, action)
+                watcher(_decided(runner, outputs, action))
             if action is None:
                 runner.idle(fall_back=True)
             else:
@@ -74,3 +86,17 @@ def _drive(policy: Policy, config: EngineConfig, watcher: Watcher | None) -> Eng
     sums = [float(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks")]
     result = named(policy, config, runner.result(0))
     return replace(result, totals=result.totals | dict(zip(GUARD_TOTALS, sums, strict=True)))
+
+
+def _decided(runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> Decided:
+    values, layers = runner.stepper.subflow_values[0, : runner.subflows(0)], runner.layers(0)
+    return Decided(
+        runner.time_s(0),
+        runner.observation.names,
+        runner.observations[0].copy(),
+        outputs[0].copy(),
+        saw={name: values[:, SUBFLOW_VALUES.index(name)].copy() for name in SEEN},
+        believed={name: held[: len(values)].copy() for name, held in runner.believed(0).items()},
+        chose={} if action is None else runner.action.described(action[0], len(values), layers),
+        fell_back=action is None,
+    )

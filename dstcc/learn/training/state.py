@@ -15,7 +15,8 @@ from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.learner import Slot, Weights
 from dstcc.learn.algorithms.recipes import RETURN
 from dstcc.learn.env.deep_space import make_specs, to_episodes
-from dstcc.learn.policies.policy import Policy, TrainedOn
+from dstcc.learn.policies.controller import TrainedOn
+from dstcc.learn.policies.policy import Policy
 from dstcc.learn.policies.scope import Scope, scope_of
 from dstcc.learn.spaces.actions import MAX_LAYERS, MAX_SUBFLOWS
 from dstcc.scenario import content_hash

@@ -920,7 +920,13 @@ def policy() -> dict[str, Any]:
     bias = np.array([1, 0, 0, 1, 0, 1], np.float32)  # 64 segments; as it is; the layer on the second
     tensors = {"layers.0.weight": np.zeros((6, see.size), np.float32), "layers.0.bias": bias}
     by_hand = Policy(
-        "by-hand", see, act, {"kind": "mlp", "activation": "relu"}, tensors, seed=0, scenario_sha256=""
+        algorithm="by-hand",
+        observation=see,
+        action=act,
+        network={"kind": "mlp", "activation": "relu"},
+        tensors=tensors,
+        seed=0,
+        scenario_sha256="",
     )
     routes = [
         Route(frozenset({f"10.0.{path}.1"}), lambda now_s: Contact(0.02, True, float("inf")))

@@ -110,7 +110,15 @@ def test_numpy_and_torch_agree(tmp_path, name):
         make_actions(2, 2, recipe.environment["action"], headroom=0),
     )
     weights = learner.weights()
-    policy = Policy(name, *spaces, weights.network, weights.tensors, seed=3, scenario_sha256="")
+    policy = Policy(
+        algorithm=name,
+        observation=spaces[0],
+        action=spaces[1],
+        network=weights.network,
+        tensors=weights.tensors,
+        seed=3,
+        scenario_sha256="",
+    )
     save_policy(tmp_path / "p.safetensors", policy)
     read = load_policy(tmp_path / "p.safetensors")
     seen = np.random.default_rng(1).normal(size=(50, spaces[0].size)).astype(np.float32)

@@ -43,7 +43,14 @@ def doubling(*, most: float = 60) -> Policy:
     }
     network = {"kind": "mlp", "activation": "relu"}
     return Policy(
-        "doubling", observation, action, network, tensors, seed=1, scenario_sha256="0" * 64, name="doubling"
+        algorithm="doubling",
+        observation=observation,
+        action=action,
+        network=network,
+        tensors=tensors,
+        seed=1,
+        scenario_sha256="0" * 64,
+        name="doubling",
     )
 
 

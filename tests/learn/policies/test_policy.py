@@ -17,9 +17,9 @@ from dstcc import algorithms
 from dstcc.engine import NEVER_NS
 from dstcc.errors import PolicyError
 from dstcc.learn.env.deep_space import DeepSpaceEnv
-from dstcc.learn.policies import policy as policy_module
+from dstcc.learn.policies.controller import ENTRY, TrainedOn, digest
 from dstcc.learn.policies.drive import drive
-from dstcc.learn.policies.policy import ENTRY, Policy, TrainedOn, load_policy, save_policy
+from dstcc.learn.policies.policy import Policy, load_policy, save_policy
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.reading import MOST_BYTES
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
@@ -115,7 +115,7 @@ def rewrite(file: Path, change: Callable[[dict[str, Any]], object], *, signed: b
     change(header)
     if signed:
         body = {key: value for key, value in header.items() if key != "sha256"}
-        header["sha256"] = policy_module.digest(body, policy.tensors)
+        header["sha256"] = digest(body, policy.tensors)
     file.write_bytes(save(dict(policy.tensors), metadata={ENTRY: json.dumps(header)}))
 
 

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
-
-
-class Clock:
-    """When a policy decided."""
-
-    def __init__(self) -> None:
-        self.times_s: list[float] = []
-
-    def decided(self, runner: Any, _outputs: Any, _action: Any) -> None:
-        self.times_s.append(runner.time_s(0))
 
 
 def test_it_decides_from_the_boots_end_on() -> None:
@@ -35,13 +22,13 @@ def test_it_decides_from_the_boots_end_on() -> None:
     )
     source = load_source(scenario)
     config = engine_config(scenario, draw_trial(scenario, source, 1), "agent", "agent")
-    clock = Clock()
-    result = drive(load_policy("dstcc"), config, clock)
+    times_s: list[float] = []
+    result = load_policy("dstcc").drive(config, lambda decided: times_s.append(decided.t_s))
     assert (result.objects.complete_ns >= 0).all()
     # The first connection is driven to 600 s, and once more to see what was under way; the second from 720 s on.
-    again = [index for index, time_s in enumerate(clock.times_s) if time_s == 0]
+    again = [index for index, time_s in enumerate(times_s) if time_s == 0]
     assert len(again) == 2
-    second = [time_s for time_s in clock.times_s[again[1] :] if time_s > 640]
+    second = [time_s for time_s in times_s[again[1] :] if time_s > 640]
     assert second[0] >= 720
     # What left in the last round trip goes again, beside the policy's copies: at most 60 s of the line, 730 kB.
     repeated = result.objects.retransmissions.sum()

@@ -11,7 +11,8 @@ import pytest
 from dstcc.errors import PolicyError
 from dstcc.learn.env.episodes import Episodes
 from dstcc.learn.policies import scope
-from dstcc.learn.policies.policy import TrainedOn, load_policy, save_policy
+from dstcc.learn.policies.controller import TrainedOn
+from dstcc.learn.policies.policy import load_policy, save_policy
 from dstcc.learn.policies.scope import outside, scope_of
 from dstcc.run import write_run
 from dstcc.scenario import Scenario, content_hash, load_source, parse_scenario

@@ -15,7 +15,8 @@ from dstcc.algorithms import POLICIES as POLICY_FILES
 from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_LATE, AGENT_POLICIES, AGENT_RATE
 from dstcc.engine.stepper import AUTOMATIC, ONE_Q16, REPAIRABLE, SILENT
 from dstcc.learn.paths.measure import Units
-from dstcc.learn.policies.policy import ENTRY, load_policy
+from dstcc.learn.policies.controller import ENTRY
+from dstcc.learn.policies.policy import load_policy
 from dstcc.learn.spaces.actions import PAPER_WINDOWS, ActionSpace
 from dstcc.learn.spaces.branched import BranchedActions, JointActions, MultiActions, branched
 from dstcc.learn.spaces.continuous import ContinuousActions
