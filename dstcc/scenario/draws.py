@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -181,33 +183,36 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
     if link.relay is not None:
         onward_bps = draw(link.relay.rate_bps, key="relay.rate_bps")
         relay = link.relay.engine(onward_bps, _default_queue(onward_bps, round_trip_s))
-    return EngineLink(
-        name=link.name,
-        rate_bps=rate,
-        up_rate_bps=up_rate,
-        delay_t_ns=delay.t_ns,
-        delay_ns=delay.delay_ns,
-        delay_slope=delay.slope,
-        queue_bytes=link.queue_bytes or _default_queue(rate, round_trip_s),
-        up_queue_bytes=link.up_queue_bytes or _default_queue(up_rate, round_trip_s),
-        loss=loss or EngineLoss(),
-        up_loss=up_loss or loss or EngineLoss(),
-        outages_ns=_outages(link.outages) if own_outages else known.outages or (),
-        up_outages_ns=None if own_outages else known.up_outages,
-        unannounced_ns=_outages(link.unannounced_outages),
-        rate_t_ns=steps[0],
-        rate_share=steps[1],
-        up_rate_t_ns=up_steps[0],
-        up_rate_share=up_steps[1],
-        hidden_t_ns=hidden[0],
-        hidden_share=hidden[1],
-        cross_traffic=engine_traffic(link.cross_traffic, link.mix),
-        subflows=link.subflows,
-        flows=engine_flows(
+    drawn: dict[str, Any] = {
+        "rate_bps": rate,
+        "up_rate_bps": up_rate,
+        "delay_t_ns": delay.t_ns,
+        "delay_ns": delay.delay_ns,
+        "delay_slope": delay.slope,
+        "queue_bytes": link.queue_bytes or _default_queue(rate, round_trip_s),
+        "up_queue_bytes": link.up_queue_bytes or _default_queue(up_rate, round_trip_s),
+        "loss": loss or EngineLoss(),
+        "up_loss": up_loss or loss or EngineLoss(),
+        "outages_ns": _outages(link.outages) if own_outages else known.outages or (),
+        "up_outages_ns": None if own_outages else known.up_outages,
+        "unannounced_ns": _outages(link.unannounced_outages),
+        "rate_t_ns": steps[0],
+        "rate_share": steps[1],
+        "up_rate_t_ns": up_steps[0],
+        "up_rate_share": up_steps[1],
+        "hidden_t_ns": hidden[0],
+        "hidden_share": hidden[1],
+        "cross_traffic": engine_traffic(link.cross_traffic, link.mix),
+        "flows": engine_flows(
             link.flows, link.mix, scenario.transport.mss_bytes, lambda value, key: draw(value, key=key)
         ),
-        relay=relay,
-    )
+        "relay": relay,
+    }
+    # what a seed does not draw has the same name there, or its default
+    as_given = {
+        one.name: getattr(link, one.name, None) for one in fields(EngineLink) if one.name not in drawn
+    }
+    return EngineLink(**drawn, **{name: value for name, value in as_given.items() if value is not None})
 
 
 def _rates(link: Link, known: Physics, draw: Callable[..., float]) -> tuple[Steps, Steps]:
