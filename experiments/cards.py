@@ -21,9 +21,11 @@ import click
 from dstcc.report import printed
 from dstcc.run import plan, run_trials
 from dstcc.run.footing import lanes
-from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
+from dstcc.scenario import Scenario, load_source
 from dstcc.scenario.variant import Variant, as_variant
 from dstcc.stats import estimate
+
+from .played import metrics_of, mission
 
 TABLE_1 = Path("examples/iodst/table-1.toml")
 DIVERSE = Path("examples/multipath/mpquic-diverse.toml")
@@ -101,16 +103,13 @@ class Bench:
         variant.check()
         source = load_source(variant)
         trials = run_trials(variant, source, quality=False)
-        failed = [f"{trial.id}: {trial.error}" for trial in trials if trial.metrics is None]
-        if failed:
-            raise click.ClickException("; ".join(failed))
-        metrics = [trial.metrics.values for trial in trials if trial.metrics is not None]
+        metrics = [one.values for one in metrics_of(trials)]
         values = {name: [_number(one[name]) for one in metrics] for name in metrics[0]}
         (footing,) = plan(variant, source, "simulator").algorithms
         return Measured(lanes(footing.document()), values)
 
     def _scenario(self, path: Path, delay: str) -> Scenario:
-        scenario = load_scenario(path, [parse_override(text) for text in (delay,) if text])
+        scenario = mission(path, *filter(None, (delay,)))
         run = scenario.run.model_copy(update={"seed": 1, "seeds": self.seeds})
         return scenario.model_copy(update={"run": run})
 

@@ -25,8 +25,9 @@ import numpy as np
 from dstcc.engine import law_weight
 from dstcc.layers import layer_weights
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import run_trials
-from dstcc.scenario import Scenario, draw_trial, engine_config, load_scenario, load_source, parse_override
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
+
+from .played import by_metric, mission, plays
 
 HELD_OUT = Path(__file__).parent.parent / "examples/iodst/held-out"
 CODED = ("transport.mode=coded", "coding.repair=auto", "coding.block_s=60")
@@ -52,31 +53,21 @@ def layers(load: float) -> str:
     return f"{{chunk_s = 1.0, layer_bps = [{', '.join(str(round(bps * load / 0.9)) for bps in LAYERS_BPS)}]}}"
 
 
-def mission(name: str, seeds: tuple[int, int], *overrides: str) -> Scenario:
+def scenario_of(name: str, seeds: tuple[int, int], *overrides: str) -> Scenario:
     """A held-out mission under open-loop."""
     source = {"loss-1e-1": "loss-3e-2", "overload": "loss-0"}.get(name, name)
     given = [f"run.seed={seeds[0]}", f"run.seeds={seeds[1]}", "transport.congestion=open-loop", *overrides]
     if name == "overload":
         given.append(f"video.synthetic={layers(1.2)}")
-    return load_scenario(HELD_OUT / f"{source}.toml", [parse_override(one) for one in given])
-
-
-def plays(scenario: Scenario) -> dict[str, list[float]]:
-    """Metrics by name, a value a seed."""
-    return plays_beside(scenario)[0]
+    return mission(HELD_OUT / f"{source}.toml", *given)
 
 
 def plays_beside(scenario: Scenario) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """The same of the trials that nothing steers, and of those that a controller does."""
-    own: dict[str, list[float]] = {}
-    steered: dict[str, list[float]] = {}
-    for trial in run_trials(scenario, quality=False, jobs=1):
-        values = own if trial.key.controller is None else steered
-        if trial.metrics is None:
-            raise click.ClickException(f"{scenario.scenario.name}: {trial.id}: {trial.error}")
-        for key, value in trial.metrics.flat().items():
-            if value is not None:
-                values.setdefault(key, []).append(value)
+    """Metrics by name, a value a seed, of the trials that nothing steers, and of those that a controller does."""
+    trials = plays(scenario)
+    own, steered = (
+        by_metric(one for one in trials if (one.key.controller is None) is alone) for alone in (True, False)
+    )
     return own, steered
 
 
@@ -125,7 +116,7 @@ def print_prices(span: tuple[int, int]) -> None:
 
 def price(load: float, share: float, span: tuple[int, int]) -> list[float]:
     """The layers' weight with that share of repair, a value a seed."""
-    scenario = mission(
+    scenario = scenario_of(
         "loss-0",
         span,
         "transport.mode=coded",
@@ -135,7 +126,7 @@ def price(load: float, share: float, span: tuple[int, int]) -> list[float]:
         "playout.delay_rtts=1.5",
         f"video.synthetic={layers(load)}",
     )
-    return plays(scenario)["weighted_layers"]
+    return by_metric(plays(scenario))["weighted_layers"]
 
 
 def print_steered(span: tuple[int, int], only: str, controller: str) -> None:
@@ -145,7 +136,7 @@ def print_steered(span: tuple[int, int], only: str, controller: str) -> None:
         if only not in name:
             continue
         given = (*CODED, *more, f"playout.delay_rtts={rtts}", "run.slot_s=60")
-        own, steered = plays_beside(mission(name, span, *given, f"transport.controller={controller}"))
+        own, steered = plays_beside(scenario_of(name, span, *given, f"transport.controller={controller}"))
         metrics = ("weighted_layers", "oracle_ratio")
         line(name, f"{rtts:g}", *(said(part[key]) for part in (own, steered) for key in metrics))
 
@@ -170,9 +161,9 @@ def print_frontier(span: tuple[int, int], only: str) -> None:
         if only not in name:
             continue
         delay = f"playout.delay_rtts={rtts}"
-        shaken = mission(name, span, *CODED, *more, delay)
-        unshaken = mission(name, span, *CODED, *more, delay, "transport.handshake=false")
-        coded, at_once = plays(shaken), plays(unshaken)
+        shaken = scenario_of(name, span, *CODED, *more, delay)
+        unshaken = scenario_of(name, span, *CODED, *more, delay, "transport.handshake=false")
+        coded, at_once = by_metric(plays(shaken)), by_metric(plays(unshaken))
         shown = [
             said(coded["weighted_layers"]),
             said(coded["oracle_ratio"]),

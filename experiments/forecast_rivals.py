@@ -20,9 +20,10 @@ import numpy as np
 from dstcc.learn.ltp_rates import train
 from dstcc.ltp_rates.table import save
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import run_trials
-from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
+from dstcc.scenario import Scenario, load_source
 from dstcc.stats import estimate
+
+from .played import mission, plays, values_of
 
 LEARNING = Path(__file__).parents[1] / "examples" / "learning"
 HELD_OUT = ("tide", "sinking", "relief")
@@ -31,15 +32,10 @@ RATES = {"uncoded": "[0]", "delayed feedback": "delayed-feedback", "auto": "auto
 LTP = ("transport.mode=stream", "transport.congestion=ltp")
 
 
-def scenario_of(path: Path, *overrides: str) -> Scenario:
-    """A mission with other settings."""
-    return load_scenario(path, [parse_override(text) for text in overrides])
-
-
-def learn(mission: str, folder: Path, episodes: int) -> Path:
+def learn(name: str, folder: Path, episodes: int) -> Path:
     """The file of a table that was learned on a mission of the training."""
-    scenario = scenario_of(LEARNING / "training" / f"{mission}.toml", *LTP, "coding.repair=delayed-feedback")
-    table = folder / f"{mission}.json"
+    scenario = mission(LEARNING / "training" / f"{name}.toml", *LTP, "coding.repair=delayed-feedback")
+    table = folder / f"{name}.json"
     save(train(scenario, load_source(scenario), episodes=episodes), table)
     return table
 
@@ -47,13 +43,8 @@ def learn(mission: str, folder: Path, episodes: int) -> Path:
 def played(scenario: Scenario) -> list[float]:
     """Each seed's `weighted_layers`, under the controller where one is named."""
     steered = bool(scenario.transport.controller)
-    trials = [one for one in run_trials(scenario, quality=False) if bool(one.key.controller) == steered]
-    failed = [f"{trial.id}: {trial.error}" for trial in trials if trial.metrics is None]
-    if failed:
-        raise click.ClickException("; ".join(failed))
-    return [
-        float(trial.metrics.values["weighted_layers"] or 0) for trial in trials if trial.metrics is not None
-    ]
+    trials = [one for one in plays(scenario, jobs=None) if bool(one.key.controller) == steered]
+    return values_of(trials)
 
 
 @click.command(help=__doc__)
@@ -68,14 +59,14 @@ def main(seeds: int, episodes: int, controller: str, only: str) -> None:
         missions = {name: LEARNING / "held-out" / f"{name}.toml" for name in HELD_OUT if only in name}
         given = (f"run.seeds={seeds}",)
         steered = (*given, f"transport.controller={controller}", "transport.congestion=open-loop")
-        ours = {name: played(scenario_of(path, *steered)) for name, path in missions.items()}
+        ours = {name: played(mission(path, *steered)) for name, path in missions.items()}
         heading(f"{controller} and its rivals", ("", *missions))
         line(controller, *map(interval, ours.values()))
         for name, repair in rates.items():
             cells = []
-            for mission, path in missions.items():
-                theirs = played(scenario_of(path, *LTP, *given, f"coding.repair={repair}"))
-                more = estimate((np.array(ours[mission]) - np.array(theirs)).tolist())
+            for one, path in missions.items():
+                theirs = played(mission(path, *LTP, *given, f"coding.repair={repair}"))
+                more = estimate((np.array(ours[one]) - np.array(theirs)).tolist())
                 cells.append(f"{interval(theirs)} ({more.value:+.3f} [{more.low:+.3f}, {more.high:+.3f}])")
             line(f"ltp, {name}", *cells)
 

@@ -19,8 +19,10 @@ from dstcc.errors import DstccError
 from dstcc.learn.paths.measure import Rates
 from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import Judge, iter_trials, trial_keys
-from dstcc.scenario import load_scenario, load_source, parse_override
+from dstcc.scenario import load_source
 from dstcc.stats import paired_difference
+
+from .played import mission, values_of
 
 if TYPE_CHECKING:
     from dstcc.run.trials import Trial
@@ -33,11 +35,6 @@ METRICS = {
     "mean_rtt_s": ("mean round trip, s", 0),
 }
 """What is printed: a metric's title and its digits."""
-
-
-def values_of(trials: list[Trial], metric: str) -> list[float]:
-    """Of each trial, which must have run to its end."""
-    return [float(one.metrics.values[metric] or 0) for one in trials if one.metrics is not None]
 
 
 def driven(scenario: Scenario) -> list[Trial]:
@@ -54,7 +51,7 @@ def main(scenario: Path, seeds: int) -> None:
     """Run the trials; see the top of the file."""
     overrides = ('transport.controller="dstcc"', f"run.seeds={seeds}")
     try:
-        loaded = load_scenario(scenario, [parse_override(text) for text in overrides])
+        loaded = mission(scenario, *overrides)
         found = driven(loaded)
         with mock.patch.object(Rates, "LOOKS_FURTHER_ON", False):
             blind = driven(loaded)

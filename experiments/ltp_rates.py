@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import run_trials
-from dstcc.scenario import load_scenario, parse_override
+
+from .played import by_metric, mission, plays
 
 EXAMPLES = Path(__file__).parent.parent / "examples/ltp"
 RULES = (
@@ -29,7 +29,7 @@ RULES = (
 )
 
 
-def plays(name: str, repair: str, seeds: tuple[int, int]) -> dict[str, list[float]]:
+def found_of(name: str, repair: str, seeds: tuple[int, int]) -> dict[str, list[float]]:
     """Metrics by name, a value a seed."""
     given = [
         f"run.seed={seeds[0]}",
@@ -38,15 +38,7 @@ def plays(name: str, repair: str, seeds: tuple[int, int]) -> dict[str, list[floa
         "variant=[]",
         "expect={}",
     ]
-    scenario = load_scenario(EXAMPLES / f"{name}.toml", [parse_override(one) for one in given])
-    values: dict[str, list[float]] = {}
-    for trial in run_trials(scenario, quality=False, jobs=1):
-        if trial.metrics is None:
-            raise click.ClickException(f"{name}: {trial.id}: {trial.error}")
-        for key, value in trial.metrics.flat().items():
-            if value is not None:
-                values.setdefault(key, []).append(value)
-    return values
+    return by_metric(plays(mission(EXAMPLES / f"{name}.toml", *given)))
 
 
 @click.command()
@@ -60,7 +52,7 @@ def main(seeds: int, first: int, only: str) -> None:
         for rule, repair in RULES:
             if only not in rule:
                 continue
-            found = plays(name, repair.format(name=name), (first, seeds))
+            found = found_of(name, repair.format(name=name), (first, seeds))
             coded = "decode_failures" in found
             line(
                 rule,

@@ -13,8 +13,9 @@ from pathlib import Path
 import click
 
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import run_trials
-from dstcc.scenario import Scenario, load_scenario, parse_override
+from dstcc.scenario import Scenario
+
+from .played import mission, plays, values_of
 
 DEMO = Path(__file__).parent.parent / "examples/demo/mars-two-links.toml"
 CODED = ("transport.mode=coded", "transport.handshake=false", "coding.repair=auto", "coding.block_s=60")
@@ -30,7 +31,7 @@ RTTS = (2.5, 1.5, 1.0, 0.75)
 UP_KBPS = (2, 8, 256)
 
 
-def mission(transport: str, rtts: float, up_kbps: float, span: tuple[int, int]) -> Scenario:
+def scenario_of(transport: str, rtts: float, up_kbps: float, span: tuple[int, int]) -> Scenario:
     """The demo under one transport."""
     keys = [
         f"run.seed={span[0]}",
@@ -40,19 +41,8 @@ def mission(transport: str, rtts: float, up_kbps: float, span: tuple[int, int]) 
     ]
     first, *more = TRANSPORTS[transport]
     if first.startswith("variant="):
-        scenario = load_scenario(DEMO, [parse_override(one) for one in keys])
-        return scenario.as_variant(first.removeprefix("variant="))
-    return load_scenario(DEMO, [parse_override(one) for one in ("variant=[]", *keys, first, *more)])
-
-
-def plays(scenario: Scenario) -> list[float]:
-    """`weighted_layers`, a value a seed."""
-    values = []
-    for trial in run_trials(scenario, quality=False, jobs=1):
-        if trial.metrics is None:
-            raise click.ClickException(f"{trial.id}: {trial.error}")
-        values.append(trial.metrics.flat()["weighted_layers"] or 0.0)
-    return values
+        return mission(DEMO, *keys).as_variant(first.removeprefix("variant="))
+    return mission(DEMO, "variant=[]", *keys, first, *more)
 
 
 @click.command()
@@ -67,8 +57,8 @@ def main(seeds: int, first: int, only: str, rtts: tuple[float, ...], up: tuple[f
     heading("Paced", ("RTTs", "uplinks", *chosen))
     for delay in rtts:
         for kbps in up:
-            shown = (interval(plays(mission(name, delay, kbps, (first, seeds)))) for name in chosen)
-            line(f"{delay:g}", f"{kbps:g} kbit/s", *shown)
+            trials = (plays(scenario_of(name, delay, kbps, (first, seeds))) for name in chosen)
+            line(f"{delay:g}", f"{kbps:g} kbit/s", *(interval(values_of(one)) for one in trials))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ import click
 
 from dstcc.algorithms import CONTROLLERS
 from dstcc.report.printed import heading, interval, line
-from dstcc.run import run_trials
-from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
+from dstcc.scenario import Scenario
+
+from .played import metrics_of, mission, plays
 
 SHARING = Path(__file__).parents[1] / "examples" / "sharing"
 SCENARIO = SHARING / "two-greedy.toml"
@@ -47,15 +48,13 @@ def scenario_of(name: str, beside: str, seeds: int) -> Scenario:
         f"link.0.flows.0.congestion={beside}",
         f"run.seeds={seeds}",
     ]
-    return load_scenario(SCENARIO, [parse_override(text) for text in overrides])
+    return mission(SCENARIO, *overrides)
 
 
 def measured(scenario: Scenario) -> dict[str, list[float | None]]:
     """Metrics of a trial and the rate of the other, seed by seed. Raises ClickException where a trial failed."""
-    trials = run_trials(scenario, load_source(scenario), quality=False)
-    failed = [f"{trial.id}: {trial.error}" for trial in trials if trial.metrics is None]
-    if failed:
-        raise click.ClickException("; ".join(failed))
+    trials = plays(scenario, jobs=None)
+    metrics_of(trials)
     outcomes = [trial.outcome for trial in trials if trial.outcome is not None]
     rates = [[float(str(flow["throughput_bps"] or 0)) for flow in one.flows] for one in outcomes]
     values = {key: [one.metrics.values[key] for one in outcomes] for key in outcomes[0].metrics.values}
@@ -73,7 +72,7 @@ def print_of_a_kind(seeds: int) -> None:
     heading("Two of dstcc", ("the other", "`weighted_layers`", "`own_share`", "the other's kbit/s"))
     for other, overrides in OTHERS.items():
         texts = (*overrides, f"run.seeds={seeds}")
-        values = measured(load_scenario(KIND, [parse_override(text) for text in texts]))
+        values = measured(mission(KIND, *texts))
         cells = (
             "–" if None in values[key] else interval([float(one or 0) for one in values[key]], digits, unit)
             for key, digits, unit in (("weighted_layers", 3, 1), ("own_share", 3, 1), (OTHER, 1, 1e3))
