@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 NAME = "gru-mpc"
 """A GRU that forecasts, and model-predictive control on its forecasts."""
@@ -33,6 +33,8 @@ class Recipe:
     """Updates between evaluations, each followed by a checkpoint."""
     validation: int = 256
     """Histories of an evaluation."""
+    metric: ClassVar[str] = "weighted_layers"
+    """Of the policy at the end, on the scenario's trials."""
 
     @property
     def batch(self) -> int:

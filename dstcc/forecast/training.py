@@ -17,20 +17,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from dstcc.atomic import atomic_directory
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.stored import SHIPPED, load_documents
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.streams import generator
 from dstcc.learn.policies.controller import TrainedOn
-from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
-from dstcc.learn.training.curves import Curves, Point
+from dstcc.learn.training.checkpoint import save_checkpoint
+from dstcc.learn.training.curves import Point
 from dstcc.learn.training.evaluate import TEST_SEEDS
-from dstcc.learn.training.loop import POLICY, Interrupted, Trained, check_device, deterministic
-from dstcc.outputs import check_new
+from dstcc.learn.training.loop import Trained, carry_out, saved_of
 from dstcc.scenario import Scenario, load_scenario
 from dstcc.scenario.video import content_hash
-from dstcc.stats import estimate
 from dstcc.version import __version__
 
 from . import histories, laws
@@ -49,7 +46,6 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-METRIC = "weighted_layers"
 VALIDATION = 1001
 """The seed of the histories that choose the best policy, the same for all trainings."""
 FALLBACK = "threshold"
@@ -78,14 +74,18 @@ class Training:
         self.best: tuple[float, dict[str, NDArray[np.float32]]] | None = None
         self.loss = float("nan")
         self.busy_s = 0.0
-        self.policy().check_within(self.fleet.mission)
+        self.best_policy().check_within(self.fleet.mission)
 
     @property
     def steps(self) -> int:
         """Events of single histories so far."""
         return self.updates * self.recipe.batch
 
-    def update(self) -> None:
+    def finished(self, most: int) -> str:
+        """``steps`` once all are done."""
+        return "steps" if self.steps >= most else ""
+
+    def step(self) -> None:
         """One batch, drawn anew; it depends on the seed and the number of the update only."""
         began = time.perf_counter()
         recipe = self.recipe
@@ -104,8 +104,10 @@ class Training:
             raise DstccError(f"training diverged: the loss is {self.loss} at step {self.steps:,}")
         self.busy_s += time.perf_counter() - began
 
-    def evaluate(self) -> Point:
-        """The score on the validation's histories."""
+    def evaluate_if_due(self) -> Point | None:
+        """The score on the validation's histories, after every so many updates."""
+        if self.updates % self.recipe.evaluate_every:
+            return None
         with torch.inference_mode():
             score = -float(self.network.loss(self.validation, self.device).item())
         if self.best is None or score > self.best[0]:
@@ -114,7 +116,7 @@ class Training:
         self.points.append(point)
         return point
 
-    def policy(self) -> ForecastPolicy:
+    def best_policy(self) -> ForecastPolicy:
         """The best so far, or the network as it is."""
         return ForecastPolicy(
             algorithm=NAME,
@@ -130,6 +132,12 @@ class Training:
             scenario_sha256=self.content_hash,
             trained_on=(TrainedOn(f"laws: {', '.join(laws.FAMILIES)}", self.content_hash),),
         )
+
+    final_policy = best_policy
+
+    def scores(self, policy: ForecastPolicy, _seeds: object) -> NDArray[np.float64]:
+        """What it plays on the scenario's trials."""
+        return self.fleet.run(Forecasting(replace(policy, name=NAME)))
 
     @property
     def content_hash(self) -> str:
@@ -201,57 +209,14 @@ def train(
     watch: Callable[[int, Point | None], None] = lambda _steps, _point: None,
 ) -> Trained:
     """Train a forecaster; arguments and errors as :func:`dstcc.learn.training.loop.train`."""
-    check_device(device)
-    began = time.perf_counter()
-    saved = load_checkpoint(run) if resume and run.exists() else None
-    if saved is None:
-        check_new(run, "--resume goes on with a run of dstcc train")
-    else:
-        for message in saved[2]:
-            tell(f"{message}; going on from the generation before")
-    loaded = _one(scenario)
-    chosen = recipe or Recipe()
-    identity = saved[1]["identity"] if saved else {}
-    with deterministic():
-        training = Training(
-            loaded, chosen, seed=identity.get("seed", 1) if seed is None else seed, device=device
-        )
-        if saved is None:
-            with atomic_directory(run) as folder:
-                training.save(folder)
-        else:
-            training.restore(run, saved[0], saved[1])
-        most, first = chosen.steps if steps is None else steps, training.steps
-        with Curves(run, training.points) as curves:
-            while training.steps < most:
-                if stop():
-                    training.save(run)
-                    raise Interrupted
-                training.update()
-                point = None
-                if training.updates % chosen.evaluate_every == 0:
-                    point = training.evaluate()
-                    training.save(run)
-                    curves.add(point)
-                    training.policy().save(run / POLICY)
-                watch(training.steps, point)
-        training.save(run)
-        policy = training.policy()
-        policy.save(run / POLICY)
-        played = training.fleet.run(Forecasting(replace(policy, name=NAME)))
-    speed = (training.steps - first) / max(training.busy_s, 1e-9)
-    wall = time.perf_counter() - began
-    return Trained(
-        run,
-        NAME,
-        training.steps,
-        training.seed,
-        run / POLICY,
-        METRIC,
-        estimate(played.tolist()),
-        "steps",
-        speed,
-        wall,
+    saved = saved_of(run, tell) if resume and run.exists() else None
+    loaded, chosen = _one(scenario), recipe or Recipe()
+
+    def begin(seed: int) -> Training:
+        return Training(loaded, chosen, seed=seed, device=device)
+
+    return carry_out(
+        begin, run, NAME, chosen, saved, steps=steps, seed=seed, device=device, stop=stop, watch=watch
     )
 
 

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import Recipe, recipe_of
-from dstcc.learn.policies.policy import save_policy
 from dstcc.outputs import check_new
 from dstcc.stats import Estimate, estimate
 
@@ -30,9 +29,11 @@ from .evaluate import TEST_SEEDS
 from .state import Training
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from dstcc.learn.env.deep_space import Scenarios
+    from dstcc.learn.policies.controller import Controller
 
 POLICY = "policy.safetensors"
 ALGORITHM, SEED = "dstcc", 1
@@ -108,23 +109,99 @@ def train(
     Raises :class:`~dstcc.errors.RunError` for a run in the way, or one of another scenario, algorithm, seed, recipe or
     version; :class:`~dstcc.errors.InputError` for a device that is not there; :class:`Interrupted`.
     """
+    saved = saved_of(run, tell) if resume and run.exists() else None
+    name = algorithm or (saved[1]["identity"].get("algorithm", ALGORITHM) if saved else ALGORITHM)
+    chosen = recipe or recipe_of(name)
+
+    def begin(seed: int) -> Training:
+        return Training(scenario, name, chosen, seed=seed, device=device, threads=threads)
+
+    return carry_out(
+        begin, run, name, chosen, saved, steps=steps, seed=seed, device=device, stop=stop, watch=watch
+    )
+
+
+class Trainable(Protocol):
+    """The state of a training."""
+
+    seed: int
+    points: list[Point]
+    """Its evaluations."""
+    busy_s: float
+    """In steps, evaluations and checkpoints not included."""
+
+    @property
+    def steps(self) -> int:
+        """Of the environment, so far."""
+
+    def finished(self, most: int) -> str:
+        """Why it ends after at most so many steps; empty while it goes on."""
+
+    def step(self) -> None:
+        """Some steps and the updates that are due."""
+
+    def evaluate_if_due(self) -> Point | None:
+        """An evaluation, where one is due after the last step."""
+
+    def best_policy(self) -> Controller:
+        """By the evaluations so far."""
+
+    def final_policy(self) -> Controller:
+        """What the training is for."""
+
+    def scores(self, policy: Any, seeds: Any) -> NDArray[np.float64]:
+        """The metric of a policy, a value a seed."""
+
+    def save(self, run: Path) -> None:
+        """Write a checkpoint."""
+
+    def restore(self, run: Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+        """Back from a checkpoint; raises RunError for one of another training."""
+
+
+class Chosen(Protocol):
+    """What the loop asks of a recipe."""
+
+    @property
+    def steps(self) -> int:
+        """In all, unless others are asked for."""
+
+    @property
+    def metric(self) -> str:
+        """What evaluations measure."""
+
+
+Saved = tuple[dict[str, "NDArray[Any]"], dict[str, Any]]
+"""A checkpoint's arrays and document."""
+
+
+def carry_out(
+    begin: Callable[[int], Trainable],
+    run: Path,
+    name: str,
+    recipe: Chosen,
+    saved: Saved | None,
+    *,
+    steps: int | None,
+    seed: int | None,
+    device: str,
+    stop: Callable[[], bool],
+    watch: Callable[[int, Point | None], None],
+) -> Trained:
+    """A training from its beginning or a checkpoint to its end; ``begin`` makes one of a seed."""
     check_device(device)
     began = time.perf_counter()
-    saved = _saved(run, tell) if resume and run.exists() else None
     if saved is None:
         check_new(run, "--resume goes on with a run of dstcc train")
     identity = saved[1]["identity"] if saved else {}
-    name = algorithm or identity.get("algorithm", ALGORITHM)
     with deterministic():
-        chosen = recipe or recipe_of(name)
-        chosen_seed = identity.get("seed", SEED) if seed is None else seed
-        training = Training(scenario, name, chosen, seed=chosen_seed, device=device, threads=threads)
+        training = begin(identity.get("seed", SEED) if seed is None else seed)
         if saved is None:
             with atomic_directory(run) as folder:
                 training.save(folder)
         else:
             training.restore(run, *saved)
-        most = chosen.steps if steps is None else steps
+        most = recipe.steps if steps is None else steps
         first, reason = training.steps, ""
         with Curves(run, training.points) as curves:
             while not (reason := training.finished(most)):
@@ -136,16 +213,16 @@ def train(
                 if point is not None:
                     training.save(run)
                     curves.add(point)
-                    save_policy(run / POLICY, training.best_policy())
+                    training.best_policy().save(run / POLICY)
                 watch(training.steps, point)
         training.save(run)
         policy = training.final_policy()
-        save_policy(run / POLICY, policy)
+        policy.save(run / POLICY)
         evaluation = estimate(training.scores(policy, TEST_SEEDS).tolist())
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
     return Trained(
-        run, name, training.steps, training.seed, run / POLICY, chosen.metric, evaluation, reason, rate, wall
+        run, name, training.steps, training.seed, run / POLICY, recipe.metric, evaluation, reason, rate, wall
     )
 
 
@@ -175,7 +252,8 @@ def deterministic() -> Iterator[None]:
         memory.fill_uninitialized_memory = filled
 
 
-def _saved(run: Path, tell: Callable[[str], None]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def saved_of(run: Path, tell: Callable[[str], None]) -> Saved:
+    """The last intact checkpoint of a run. Raises :class:`~dstcc.errors.RunError` for what is none of dstcc train."""
     arrays, document, wrong = load_checkpoint(run)
     if "identity" not in document:
         raise RunError(f"{run}: no run of dstcc train")

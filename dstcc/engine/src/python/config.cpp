@@ -84,9 +84,18 @@ void read_extensions(const py::handle& transport, TransportConfig& out) {
 
 }  // namespace
 
-LossConfig read_loss(const py::handle& loss) { return read<LossConfig>(loss); }
+LossConfig read_loss(const py::handle& loss) {
+    auto out = read<LossConfig>(loss);
+    validate(out);
+    return out;
+}
 
-LinkConfig read_link(const py::handle& link) { return read<LinkConfig>(link); }
+LinkConfig read_link(const py::handle& link) {
+    auto out = read<LinkConfig>(link);
+    validate(out.loss);
+    validate(out.up_loss);
+    return out;
+}
 
 TransportConfig read_transport_config(const py::handle& transport) {
     auto out = read<TransportConfig>(transport);

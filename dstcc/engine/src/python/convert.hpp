@@ -23,7 +23,8 @@ pybind11::array_t<T> to_array(const std::vector<T>& values) {
     return pybind11::array_t<T>(static_cast<pybind11::ssize_t>(values.size()), values.data());
 }
 
-// config.cpp: the dataclasses of dstcc/engine/config.py. A configuration is validated, its parts by themselves are not.
+// config.cpp: the dataclasses of dstcc/engine/config.py. A configuration is validated, and
+// losses; other parts by themselves are not.
 EngineConfig read_engine_config(const pybind11::handle& config);
 TransportConfig read_transport_config(const pybind11::handle& transport);
 LinkConfig read_link(const pybind11::handle& link);
@@ -31,6 +32,7 @@ LossConfig read_loss(const pybind11::handle& loss);
 
 // validate.cpp: ValueError where the engine's arithmetic would make no sense.
 void validate(const EngineConfig& config);
+void validate(const LossConfig& loss);
 
 // results.cpp: what dstcc.engine.simulate.to_result() takes.
 pybind11::dict engine_result(const Simulation& simulation);

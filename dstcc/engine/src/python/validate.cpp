@@ -23,36 +23,6 @@ void validate_source(const CrossTrafficConfig& c) {
     require(c.periods != Periods::kPareto || c.pareto_shape > 1, "Pareto periods have a mean for shapes above 1");
 }
 
-void validate_loss(const LossConfig& loss) {
-    require(loss.kind != kFrameLoss || loss.frames, "frame loss needs frames");
-    require(loss.kind != kScheduledLoss || loss.schedule, "loss over time needs a chance at each time");
-    if (loss.frames) {
-        const FrameSchedule& frames = *loss.frames;
-        const std::size_t rows = frames.t_ns.size();
-        require(frames.frame_bits >= 1, "a frame has at least one bit");
-        require(rows > 0 && frames.ebn0_db.size() == rows && frames.scintillation_index.size() == rows,
-                "frame loss needs Eb/N0 and a scintillation index at each time");
-        for (std::size_t i = 0; i < rows; ++i) {
-            const double index = frames.scintillation_index[i];
-            require(i == 0 || frames.t_ns[i] > frames.t_ns[i - 1], "times of frame loss must rise");
-            require(std::isfinite(frames.ebn0_db[i]), "Eb/N0 must be finite");
-            require(index >= 0 && index <= 1, "a scintillation index is between 0 and 1");
-        }
-        require(frames.coherence_ns > 0 && frames.coherence_ns <= kNever / 4,
-                "coherence_ns must be positive and below 2^61");
-        require(frames.curve_step_db > 0 && !frames.log10_fer.empty(),
-                "a curve of frame error rates needs points and a step");
-        for (const double log10_fer : frames.log10_fer) require(log10_fer <= 0, "a frame error rate is at most 1");
-    }
-    if (!loss.schedule) return;
-    const auto& [t_ns, rates] = *loss.schedule;
-    require(t_ns.size() == rates.size(), "loss over time needs a chance at each time");
-    for (std::size_t i = 0; i < t_ns.size(); ++i) {
-        require(i == 0 || t_ns[i] > t_ns[i - 1], "times of a loss must rise");
-        require(rates[i] >= 0 && rates[i] <= 1, "a chance of loss is between 0 and 1");
-    }
-}
-
 void validate_sharing(const EngineConfig& config) {
     std::size_t subflows = 0, flows = 0;
     for (const LinkConfig& link : config.links) {
@@ -160,6 +130,36 @@ void validate_coding(const EngineConfig& config) {
 
 }  // namespace
 
+void validate(const LossConfig& loss) {
+    require(loss.kind != kFrameLoss || loss.frames, "frame loss needs frames");
+    require(loss.kind != kScheduledLoss || loss.schedule, "loss over time needs a chance at each time");
+    if (loss.frames) {
+        const FrameSchedule& frames = *loss.frames;
+        const std::size_t rows = frames.t_ns.size();
+        require(frames.frame_bits >= 1, "a frame has at least one bit");
+        require(rows > 0 && frames.ebn0_db.size() == rows && frames.scintillation_index.size() == rows,
+                "frame loss needs Eb/N0 and a scintillation index at each time");
+        for (std::size_t i = 0; i < rows; ++i) {
+            const double index = frames.scintillation_index[i];
+            require(i == 0 || frames.t_ns[i] > frames.t_ns[i - 1], "times of frame loss must rise");
+            require(std::isfinite(frames.ebn0_db[i]), "Eb/N0 must be finite");
+            require(index >= 0 && index <= 1, "a scintillation index is between 0 and 1");
+        }
+        require(frames.coherence_ns > 0 && frames.coherence_ns <= kNever / 4,
+                "coherence_ns must be positive and below 2^61");
+        require(frames.curve_step_db > 0 && !frames.log10_fer.empty(),
+                "a curve of frame error rates needs points and a step");
+        for (const double log10_fer : frames.log10_fer) require(log10_fer <= 0, "a frame error rate is at most 1");
+    }
+    if (!loss.schedule) return;
+    const auto& [t_ns, rates] = *loss.schedule;
+    require(t_ns.size() == rates.size(), "loss over time needs a chance at each time");
+    for (std::size_t i = 0; i < t_ns.size(); ++i) {
+        require(i == 0 || t_ns[i] > t_ns[i - 1], "times of a loss must rise");
+        require(rates[i] >= 0 && rates[i] <= 1, "a chance of loss is between 0 and 1");
+    }
+}
+
 void validate(const EngineConfig& config) {
     const TransportConfig& t = config.transport;
     require(!config.links.empty() && config.links.size() <= 64, "1 to 64 links are needed");
@@ -207,7 +207,7 @@ void validate(const EngineConfig& config) {
             require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1,
                     "a curved delay must fall more slowly than time passes");
         }
-        for (const auto* loss : {&link.loss, &link.up_loss}) validate_loss(*loss);
+        for (const auto* loss : {&link.loss, &link.up_loss}) validate(*loss);
         for (const auto* shares : {&link.rate, &link.up_rate, &link.hidden}) validate_shares(*shares);
         if (link.relay) {
             require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
