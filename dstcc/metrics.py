@@ -127,6 +127,11 @@ class Playback:
     stall_s: float | None = None
     stalls: int | None = None
 
+    @classmethod
+    def none(cls) -> Playback:
+        """Of no chunk."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
 
 def layer_table(objects: Objects, values: Int64Array, fill: int) -> Int64Array:
     """Values per object as a layers × chunks table, ``fill`` where a chunk lacks a layer."""

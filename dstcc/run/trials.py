@@ -101,7 +101,7 @@ class Trial:
     """``None`` when it failed."""
     error: str | None = None
     partial: Outcome | None = None
-    """Of one that was ended, what was seen until then."""
+    """Of one that was ended, what was seen until then; it has samples, but nothing of layers, playback and metrics."""
     traceback: str | None = None
     """Of one that failed, where."""
 
@@ -335,8 +335,10 @@ class _Runner:
         try:
             result = self.backend.carry(config, policy)
         except UnfinishedError as error:
-            seen = error.partial
-            return _failed(key, error, None if seen is None else self._outcome(setup, seen, links, None))
+            if error.partial is None:
+                return _failed(key, error)
+            seen = Outcome(setup, error.partial, links, Playback.none(), Metrics((), {}))
+            return _failed(key, error, seen)
         best = None
         if self.timed:
             bound = self.backend.oracle(config)

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dstcc_svc
+import numpy as np
 import pytest
 
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.errors import InputError, MissingCapabilityError
+from dstcc.errors import InputError, MissingCapabilityError, UnfinishedError
 from dstcc.run import run_trials
+from dstcc.run.tables import Row, rows_of
 from dstcc.run.trials import Judge, load_controllers
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
 from tests.made_results import objects, result, toy_simulate
@@ -57,6 +59,26 @@ def test_a_trial_that_raises_fails_alone(scenario_file: Path) -> None:
     assert [trial.status for trial in trials] == ["failed", "ok"]
     assert trials[0].error == "RuntimeError: the toy engine has no bbr"
     assert trials[0].metrics is None
+
+
+def test_a_trial_that_was_ended_keeps_the_samples_seen_until_then(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a guest that hung leaves says nothing of layers."""
+
+    def ended(config: EngineConfig) -> EngineResult:
+        seen = toy_simulate(config)
+        nothing = {name: column[:0] for name, column in vars(seen.objects).items()}
+        raise UnfinishedError("it hung", replace(seen, objects=replace(seen.objects, **nothing)))
+
+    monkeypatch.setattr(engine, "simulate", ended)
+    for overrides in ((), ("playout.mode=stall",)):
+        first = run_trials(load_scenario(scenario_file, [parse_override(one) for one in overrides]))[0]
+        assert (first.status, first.error, first.outcome) == ("failed", "it hung", None)
+        tables = rows_of(first)
+        times = tables["samples"][1]
+        assert list(tables) == ["samples"] and isinstance(times, np.ndarray) and times.size > 0
+        assert "weighted_layers" not in Row.of(first).values
 
 
 def test_stall_mode_has_no_oracle(scenario_file: Path) -> None:
