@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -75,16 +75,6 @@ class ForecastPolicy(Controller):
         return ("rates",)
 
     @property
-    def copies(self) -> str:
-        """None."""
-        return ""
-
-    @property
-    def lanes(self) -> int:
-        """There are none."""
-        return 0
-
-    @property
     def most(self) -> tuple[int, int]:
         """The most subflows and layers that it knows."""
         return MOST_SUBFLOWS, MOST_LAYERS
@@ -118,10 +108,6 @@ class ForecastPolicy(Controller):
                     "which it was trained on (run.slot_s sets the slot)"
                 )
 
-    def on_lanes(self, most: int | None) -> Self:
-        """Itself: there are no lanes."""
-        return self
-
     def spaces(self) -> dict[str, Any]:
         """See :class:`Controller`."""
         return {
@@ -139,10 +125,6 @@ class ForecastPolicy(Controller):
             },
             "network": {"kind": NETWORK, "hidden": self.hidden},
         }
-
-    def steered(self, config: EngineConfig) -> EngineConfig:
-        """As it is: the policy decides beside the congestion control."""
-        return config
 
     def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
         """Run a coded trial to its end."""

@@ -215,8 +215,18 @@ def train(
     def begin(seed: int) -> Training:
         return Training(loaded, chosen, seed=seed, device=device)
 
+    most = chosen.steps if steps is None else steps
     return carry_out(
-        begin, run, NAME, chosen, saved, steps=steps, seed=seed, device=device, stop=stop, watch=watch
+        begin,
+        run,
+        NAME,
+        saved,
+        metric=chosen.metric,
+        most=most,
+        seed=seed,
+        device=device,
+        stop=stop,
+        watch=watch,
     )
 
 

@@ -122,14 +122,14 @@ class Controller(ABC):
         """What it sees, and what its actions rest on: keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
 
     @property
-    @abstractmethod
     def copies(self) -> str:
         """What may go a second time, a key of :data:`dstcc.algorithms.COPIES` or empty."""
+        return ""
 
     @property
-    @abstractmethod
     def lanes(self) -> int:
         """How many it asks for per link; 0 for the scenario's."""
+        return 0
 
     @property
     @abstractmethod
@@ -144,13 +144,13 @@ class Controller(ABC):
     def check_scenario(self, scenario: Scenario, source: Source) -> None:
         """Raise :class:`~dstcc.errors.InputError` for a scenario of its mode that it cannot steer."""
 
-    @abstractmethod
     def on_lanes(self, most: int | None) -> Self:
         """The same with at most so many lanes per link; one that takes the scenario's lanes stays as it is."""
+        return self
 
-    @abstractmethod
     def steered(self, config: EngineConfig) -> EngineConfig:
-        """A trial as it is where this policy steers it."""
+        """A trial as it is where this policy steers it: the same, where it decides beside the congestion control."""
+        return config
 
     @abstractmethod
     def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:

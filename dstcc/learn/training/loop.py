@@ -116,8 +116,18 @@ def train(
     def begin(seed: int) -> Training:
         return Training(scenario, name, chosen, seed=seed, device=device, threads=threads)
 
+    most = chosen.steps if steps is None else steps
     return carry_out(
-        begin, run, name, chosen, saved, steps=steps, seed=seed, device=device, stop=stop, watch=watch
+        begin,
+        run,
+        name,
+        saved,
+        metric=chosen.metric,
+        most=most,
+        seed=seed,
+        device=device,
+        stop=stop,
+        watch=watch,
     )
 
 
@@ -159,18 +169,6 @@ class Trainable(Protocol):
         """Back from a checkpoint; raises RunError for one of another training."""
 
 
-class Chosen(Protocol):
-    """What the loop asks of a recipe."""
-
-    @property
-    def steps(self) -> int:
-        """In all, unless others are asked for."""
-
-    @property
-    def metric(self) -> str:
-        """What evaluations measure."""
-
-
 Saved = tuple[dict[str, "NDArray[Any]"], dict[str, Any]]
 """A checkpoint's arrays and document."""
 
@@ -179,16 +177,19 @@ def carry_out(
     begin: Callable[[int], Trainable],
     run: Path,
     name: str,
-    recipe: Chosen,
     saved: Saved | None,
     *,
-    steps: int | None,
+    metric: str,
+    most: int,
     seed: int | None,
     device: str,
     stop: Callable[[], bool],
     watch: Callable[[int, Point | None], None],
 ) -> Trained:
-    """A training from its beginning or a checkpoint to its end; ``begin`` makes one of a seed."""
+    """A training from its beginning or a checkpoint to its end, after ``most`` steps at the latest.
+
+    ``begin`` makes one of a seed.
+    """
     check_device(device)
     began = time.perf_counter()
     if saved is None:
@@ -201,7 +202,6 @@ def carry_out(
                 training.save(folder)
         else:
             training.restore(run, *saved)
-        most = recipe.steps if steps is None else steps
         first, reason = training.steps, ""
         with Curves(run, training.points) as curves:
             while not (reason := training.finished(most)):
@@ -222,7 +222,7 @@ def carry_out(
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
     return Trained(
-        run, name, training.steps, training.seed, run / POLICY, recipe.metric, evaluation, reason, rate, wall
+        run, name, training.steps, training.seed, run / POLICY, metric, evaluation, reason, rate, wall
     )
 
 
