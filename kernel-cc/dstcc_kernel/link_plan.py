@@ -9,11 +9,11 @@ program that has the simulator's line (``kernel-cc/links``) in the place of nete
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from dstcc.engine import opening
-from dstcc.engine.config import SAME, Loss, emulated, named_values
+from dstcc.engine.config import SAME, Link, Loss, emulated, named_values
 from dstcc.wire import HEADER_BYTES
 
 from .job import NEVER_NS
@@ -21,8 +21,16 @@ from .names import CONGESTION
 from .topology import craft_address, earth_address
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import CrossTraffic, Link
+    from dstcc.engine.config import CrossTraffic
 
+OF_NETEM = frozenset(
+    {
+        *("name", "subflows", "rate_bps", "up_rate_bps", "queue_bytes", "up_queue_bytes", "queue_packets"),
+        *("delay_t_ns", "delay_ns", "delay_slope", "loss", "up_loss", "drops"),
+        *("outages_ns", "up_outages_ns", "unannounced_ns"),
+    }
+)
+"""Fields of a link that netem has, or nobody on a kernel; any other has its link played, without a line of ours."""
 PERIODS = ("constant", "exponential", "pareto")
 """By the numbers of the engine's ``Periods``."""
 FLOW_NUMBERS = 1 << 16
@@ -30,9 +38,8 @@ FLOW_NUMBERS = 1 << 16
 
 
 def is_played(link: Link) -> bool:
-    """Whether a program of ours carries its packets."""
-    changing = link.rate_t_ns or link.up_rate_t_ns or link.hidden_t_ns
-    return bool(changing or link.cross_traffic or link.relay or link.flows)
+    """Whether a program of ours carries its packets: it has what netem has not."""
+    return any(getattr(link, one.name) != one.default for one in fields(Link) if one.name not in OF_NETEM)
 
 
 def link_lines(link: Link, scale: float, *, queue_packets: int, played: bool) -> Iterator[str]:

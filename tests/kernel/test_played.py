@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from dstcc_kernel import backend, host, link_plan, plan
 from dstcc_kernel.coded_plan import in_words
-from dstcc_kernel.link_plan import is_played
+from dstcc_kernel.link_plan import OF_NETEM, is_played
 from dstcc_kernel.names import misfit
 
-from dstcc.engine import EngineConfig, EngineResult, simulate
+from dstcc.engine import EngineConfig, EngineResult, Link, simulate
 from dstcc.errors import InputError
 from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
@@ -186,6 +186,14 @@ def test_only_what_netem_has_not_is_played() -> None:
         lines = dict(line.split(" ", 1) for line in job.links[0].config[1:])
         assert lines[".loss.kind"] == (config.links[0].loss.kind if played else "none")
         assert lines[".queue_packets"] == ("0" if played else "133")
+
+
+def test_a_property_that_netem_has_not_has_its_link_played_whatever_it_is() -> None:
+    names = {one.name for one in fields(Link)}
+    assert names >= OF_NETEM
+    plain = trial(scenario({"rate_bps": 1e5}, {"congestion": "cubic"})).links[0]
+    for name in names - OF_NETEM:
+        assert is_played(replace(plain, **{name: "something"}))  # type: ignore[arg-type]
 
 
 def test_times_that_the_scale_would_let_fall_together_rise() -> None:
