@@ -9,9 +9,12 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from dstcc_kernel import build, guest, module
+
+from dstcc.engine import EngineConfig, EngineResult
 
 from .figure import Measured, child_cpu_s
 from .missions import DEMO
@@ -20,6 +23,8 @@ from .nets import MSS
 REPEATS = 5
 MEMORY_MB = 512
 LOADS = 3
+PAIRS = 3
+"""Of trials, after a first one that warms up."""
 ACKS = 1000
 """ACKs whose cycles the bench module counts."""
 LOAD = """
@@ -99,6 +104,46 @@ def setup_s() -> Measured:
     bare = guest_s().value
     notes = (f"a guest that does nothing: {bare:.2f} s",)
     return Measured(statistics.median(repeats), "s CPU", "", repeats=repeats, notes=notes)
+
+
+def played_cost() -> Measured:
+    """Processor time of a trial whose link a program plays, relative to one whose link is netem's: 25 MB over a round
+    trip of 2 s. The played link's rate falls by a thousandth, once."""
+    from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
+
+    def config_of(rate_bps: object) -> EngineConfig:
+        link = {
+            "name": "one",
+            "rate_bps": rate_bps,
+            "up_rate_bps": 2e6,
+            "delay_s": 1.0,
+            "queue_bytes": 4_000_000,
+        }
+        video = {"synthetic": {"chunk_s": 1.0, "layer_bps": [1_500_000]}, "loop_to_s": 100.0}
+        scenario = Scenario.model_validate(
+            {"scenario": {"name": "played"}, "video": video, "link": [link], "playout": {"delay_s": 60.0}}
+        )
+        return engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
+
+    netems, played = config_of(2e6), config_of([[0, 2e6], [60, 1.998e6]])
+    seconds: dict[str, list[float]] = {"netem": [], "played": []}
+    carried: list[EngineResult] = []
+    for _ in range(PAIRS + 1):
+        for name, config in (("netem", netems), ("played", played)):
+            seconds[name].append(child_cpu_s(partial(_carry, config, carried)))
+    packets = carried[0].totals["data_packets"]
+    ratios = tuple(b / a for a, b in zip(seconds["netem"][1:], seconds["played"][1:], strict=True))
+    each = {name: 1e6 * statistics.median(taken[1:]) / packets for name, taken in seconds.items()}
+    notes = (
+        f"a data packet and its ACKs: {each['netem']:.0f} us with netem, {each['played']:.0f} us played",
+    )
+    return Measured(statistics.median(ratios), "", "", repeats=ratios, details=each, notes=notes)
+
+
+def _carry(config: EngineConfig, carried: list[EngineResult]) -> None:
+    from dstcc_kernel import backend
+
+    carried.append(backend.run(config))
 
 
 def demo_s() -> Measured:

@@ -17,7 +17,7 @@ PAIRS = [
     ("coded, rates measured", "frames at Eb/N0"),
     ("`gru-mpc`", "no `slot_s`"),
     ("stream", "rates that change"),
-    ("lanes", "hidden states"),
+    ("coded, rates told", "hidden states"),
     ("`dstcc`", "others' datagrams"),
     ("`gru-mpc`", "a contact plan"),
     ("coded, paced", "a second hop"),
