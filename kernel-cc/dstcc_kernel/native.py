@@ -108,7 +108,16 @@ def _parts(name: str) -> Parts:
     ``transfer`` and ``links`` have the simulator's lines."""
     engine = folder("engine")
     if name == "flows":
-        return Parts((), (engine,), (folder("transfer") / "base.hpp", engine / "link", engine / "core"))
+        return Parts(
+            (),
+            (engine,),
+            (
+                folder("links") / "lines.hpp",
+                folder("transfer") / "base.hpp",
+                engine / "link",
+                engine / "core",
+            ),
+        )
     if name in ("transfer", "links"):
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")

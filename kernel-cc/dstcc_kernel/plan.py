@@ -140,11 +140,7 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         program=str(program),
         seed=config.seed,
         ledger=config.ledger,
-        flows=tuple(
-            flow_lines(
-                links, CONGESTION.get(transport.congestion, OURS), transport.mss_bytes, config.seed, scale
-            )
-        ),
+        flows=tuple(flow_lines(links, CONGESTION.get(transport.congestion, OURS), scale)),
         **_knobs(transport.constants),
     )
 

@@ -154,7 +154,11 @@ def _played_lines(job: Job, topology: Topology) -> Iterator[str]:
 
 def _flows(job: Job, topology: Topology) -> Beside:
     spaces = (topology.craft, topology.earth)
-    lines = (f"namespaces {topology.craft} {topology.earth}", *job.flows)
+    lines = (
+        f"namespaces {topology.craft} {topology.earth}",
+        f"segments {job.mss_bytes} {HEADER_BYTES} {job.seed}",
+        *job.flows,
+    )
     return "the program of others' connections", job.flows_program, lines, spaces
 
 

@@ -27,6 +27,7 @@
 #include <optional>
 #include <sstream>
 
+#include "../links/lines.hpp"
 #include "../transfer/base.hpp"
 #include "link/traffic.hpp"
 
@@ -43,52 +44,46 @@ using transfer::Time;
 constexpr std::uint16_t kPort = 6000;        // at Earth and on the spacecraft, and those after it, by flow
 constexpr int kTimestamps = 12;              // bytes of a segment that its payload leaves
 constexpr std::int64_t kStretch = 64 << 10;  // of a write
+constexpr std::uint64_t kSourceNumbers =
+    1 << 16;                                 // draws of flows are apart from those of datagrams (engine's kFlowNumbers)
 constexpr std::int64_t kUnsentSegments = 4;  // that stand in a socket
 
 struct FlowPlan {
+    std::size_t link = 0, number = 0;
     std::string craft, earth, congestion;
-    Time start = 0, stop = kNever;
-    std::int64_t bytes = 0;  // 0: without end
-    int mss = 1460;
-    std::optional<dstcc::TrafficSource> source;
-    std::int64_t packet = 0;  // payload that the source writes at a time
+    Time opens = 0;
+    dstcc::FlowConfig config = {};
 };
 
 struct Plan {
-    int craft_ns = -1, earth_ns = -1;
+    int craft_ns = -1, earth_ns = -1, mss = 1460, header_bytes = 40;
+    std::uint64_t seed = 0;
     std::vector<FlowPlan> flows;
 };
-
-void read_source(std::istringstream& in, FlowPlan& flow) {
-    dstcc::CrossTrafficConfig source;
-    std::uint64_t seed, link, number;
-    int periods;
-    in >> seed >> link >> number >> flow.packet >> source.rate_bps >> source.packet_bytes >> source.start_ns >>
-        source.stop_ns >> source.on_ns >> source.off_ns >> periods >> source.pareto_shape;
-    source.periods = static_cast<dstcc::Periods>(periods);
-    if (!in.fail()) flow.source.emplace(source, seed, link, number);
-}
 
 Plan read_plan(const std::string& path) {
     std::ifstream file(path);
     if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
+    links::Lines::Table config;
     for (std::string line; std::getline(file, line);) {
         std::istringstream in(line);
         std::string key;
         if (!(in >> key)) continue;
         if (key == "namespaces") {
             in >> plan.craft_ns >> plan.earth_ns;
+        } else if (key == "segments") {
+            in >> plan.mss >> plan.header_bytes >> plan.seed;
         } else if (key == "flow") {
             FlowPlan& flow = plan.flows.emplace_back();
-            in >> flow.craft >> flow.earth >> flow.congestion >> flow.start >> flow.stop >> flow.bytes >> flow.mss;
-        } else if (key == "source" && !plan.flows.empty()) {
-            read_source(in, plan.flows.back());
-        } else {
+            in >> flow.link >> flow.number >> flow.craft >> flow.earth >> flow.congestion >> flow.opens;
+        } else if (!links::read_line(key, in, config)) {
             throw Failure("plan: unknown key " + key);
         }
         if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
     }
+    const std::vector<dstcc::LinkConfig> links = links::links_of(config);
+    for (FlowPlan& flow : plan.flows) flow.config = links.at(flow.link).flows.at(flow.number);
     if (plan.flows.empty()) throw Failure(path + ": not whole");
     return plan;
 }
@@ -98,6 +93,7 @@ struct Flow {
     bool connected = false, begun = false;
     std::int64_t written = 0, due = 0;  // the latter: of a source, and not yet written
     Time next = kNever;                 // of a source
+    std::optional<dstcc::TrafficSource> source;
 };
 
 class Flows {
@@ -167,10 +163,13 @@ private:
         if (setsockopt(flow.sender, IPPROTO_TCP, TCP_CONGESTION, plan.congestion.data(),
                        static_cast<socklen_t>(plan.congestion.size())) != 0)
             fail_errno("congestion control " + plan.congestion);
-        option(TCP_MAXSEG, plan.mss + kTimestamps, "TCP_MAXSEG");
+        option(TCP_MAXSEG, plan_.mss + kTimestamps, "TCP_MAXSEG");
         option(TCP_NODELAY, 1, "TCP_NODELAY");
-        option(TCP_NOTSENT_LOWAT, static_cast<int>(kUnsentSegments * plan.mss), "TCP_NOTSENT_LOWAT");
-        if (plan.source) flow.next = plan.source->start();
+        option(TCP_NOTSENT_LOWAT, static_cast<int>(kUnsentSegments * plan_.mss), "TCP_NOTSENT_LOWAT");
+        if (plan.config.app_limited) {
+            flow.source.emplace(plan.config.source, plan_.seed, plan.link, kSourceNumbers + plan.number);
+            flow.next = flow.source->start();
+        }
     }
     void handle(int fd) {
         if (fd == timer_) {
@@ -193,7 +192,7 @@ private:
     void serve(std::size_t i, Time now) {
         const FlowPlan& plan = plan_.flows[i];
         Flow& flow = flows_[i];
-        if (!flow.begun && now >= plan.start && now < plan.stop) {
+        if (!flow.begun && now >= plan.opens && now < plan.config.stop_ns) {
             flow.begun = true;
             const sockaddr_in to = address(plan.earth, i);
             if (connect(flow.sender, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
@@ -202,11 +201,12 @@ private:
         }
         while (flow.next <= now) {
             const Time at = flow.next;
-            if (source(i).poll(at, flow.next)) flow.due += plan.packet;
+            if (flow.source->poll(at, flow.next))
+                flow.due += std::max<std::int64_t>(plan.config.source.packet_bytes - plan_.header_bytes, 1);
         }
-        while (flow.connected && now < plan.stop) {
-            std::int64_t wanted = plan.source ? flow.due : kStretch;
-            if (plan.bytes > 0) wanted = std::min(wanted, plan.bytes - flow.written);
+        while (flow.connected && now < plan.config.stop_ns) {
+            std::int64_t wanted = flow.source ? flow.due : kStretch;
+            if (plan.config.payload_bytes > 0) wanted = std::min(wanted, plan.config.payload_bytes - flow.written);
             wanted = std::min(wanted, kStretch);
             if (wanted <= 0) break;
             const ssize_t sent =
@@ -214,18 +214,13 @@ private:
             if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) fail_errno("a flow of others");
             if (sent <= 0) break;
             flow.written += sent;
-            flow.due -= plan.source ? sent : 0;
+            flow.due -= flow.source ? sent : 0;
         }
-    }
-    dstcc::TrafficSource& source(std::size_t i) {
-        if (sources_.empty())
-            for (const FlowPlan& plan : plan_.flows) sources_.push_back(plan.source);
-        return *sources_[i];
     }
     void arm(Time now) {
         Time next = kNever;
         for (std::size_t i = 0; i < flows_.size(); ++i) {
-            if (!flows_[i].begun && plan_.flows[i].start > now) next = std::min(next, plan_.flows[i].start);
+            if (!flows_[i].begun && plan_.flows[i].opens > now) next = std::min(next, plan_.flows[i].opens);
             next = std::min(next, flows_[i].next);
         }
         itimerspec at{};
@@ -238,7 +233,6 @@ private:
 
     const Plan& plan_;
     std::vector<Flow> flows_;
-    std::vector<std::optional<dstcc::TrafficSource>> sources_;
     std::vector<char> zeros_;
     int poll_ = -1, timer_ = -1;
     Time start_ = 0;

@@ -276,19 +276,13 @@ def test_others_connections_are_lines_for_their_program() -> None:
         {"rate_bps": 6000, "on_s": 30, "off_s": 60, "stop_s": 600},
     ]
     made = job(scenario({"flows": flows, "outages": [[0, 300]]}))
-    bulk, written, source = made.flows
-    assert bulk.split() == [
-        "flow",
-        "10.1.0.1",
-        "10.1.0.2",
-        "reno",
-        str(10 * S),
-        str(NEVER_NS),
-        "3000",
-        "1460",
-    ]
-    assert written.split()[3:7] == ["cubic", str(10 * S), str(20 * S), "0"]
-    assert source.split()[:6] == ["source", "1", "0", str((1 << 16) + 1), "1460", repr(180_000.0)]
+    assert made.flows[0] == "link" and made.flows[-2:] == (
+        f"flow 0 0 10.1.0.1 10.1.0.2 reno {10 * S}",
+        f"flow 0 1 10.1.0.1 10.1.0.2 cubic {10 * S}",
+    )
+    told = dict(line.split(maxsplit=1) for line in made.flows if line.startswith(".flows."))
+    assert told[".flows.0.payload_bytes"] == "3000" and told[".flows.1.stop_ns"] == str(20 * S)
+    assert (told[".flows.1.source.rate_bps"], told[".flows.1.source.on_ns"]) == ("180000.0", str(S))
     assert made.links[0].played and job(scenario()).flows == ()
 
 

@@ -222,9 +222,9 @@ def test_a_program_that_fails_is_the_trials_error() -> None:
 
         def broken(*args: Any, **keys: Any) -> Any:
             job = lines(*args, **keys)
-            link = replace(job.links[0], config=(*job.links[0].config, ".delay x"))
+            link = replace(job.links[0], config=(*job.links[0].config, ".delay_ns x"))
             return replace(job, links=(link,))
 
         patch.setattr(backend, "job_of", broken)
-        with pytest.raises(Exception, match=r"plan: \.delay: a value is missing or no number"):
+        with pytest.raises(Exception, match=r"plan: links\.0\.delay_ns: a value is missing or no number"):
             backend.run(config)
