@@ -1,6 +1,6 @@
 """What coded packets that find their rate play on each mission: a table of docs/learning.md.
 
-    python -m experiments.paced_missions [--seeds 3] [--first 701] [MISSION..]
+    python -m experiments.paced_missions [--seeds 3] [--first 701] [--only TEXT].. [MISSION..]
 
 Interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds, on examples/missions, the demo
 and examples/relays/further-on.toml, each without its own algorithms, settings and restarts: what a user gets who names
@@ -61,10 +61,10 @@ def plays(scenario: Scenario) -> dict[str, list[float]]:
 @click.argument("missions", nargs=-1)
 @click.option("--seeds", default=3, show_default=True, help="Number of seeds.")
 @click.option("--first", default=701, show_default=True, help="The first seed.")
-@click.option("--only", default="", help="Transports whose name has this text.")
-def main(missions: tuple[str, ...], seeds: int, first: int, only: str) -> None:
+@click.option("--only", default=("",), multiple=True, help="Transports whose name has this text.")
+def main(missions: tuple[str, ...], seeds: int, first: int, only: tuple[str, ...]) -> None:
     """Print the table."""
-    chosen = [name for name in TRANSPORTS if only in name]
+    chosen = [name for name in TRANSPORTS if any(text in name for text in only)]
     heading("Missions", ("mission", *chosen, "bound"))
     for path in MISSIONS:
         if missions and path.stem not in missions:

@@ -368,8 +368,8 @@ def test_the_same_trial_has_the_same_result() -> None:
         ({"mode": "lanes"}, "handshake"),
         ({"repair": (-0.1,)}, "share"),
         ({"repair": (float("nan"),)}, "share"),
-        ({"code": "lt"}, "mds or raptorq"),
-        ({"place": "here"}, "same, other or spread"),
+        ({"code": "lt"}, "none of mds, raptorq"),
+        ({"place": "here"}, "none of same, other, spread"),
     ],
 )
 def test_what_makes_no_sense_is_refused(knobs: dict[str, object], rule: str) -> None:

@@ -38,6 +38,7 @@ public:
 
     // Bytes in a nanosecond that the paths bring on average, over the time of a wait after the next one; 0 before a plan.
     double later() const { return later_; }
+    void forget() { later_ = 0; }
 
 private:
     std::size_t step_before(Time at) const;

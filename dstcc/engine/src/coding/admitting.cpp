@@ -13,11 +13,13 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 }  // namespace
 
 void CodedSendingEnd::plan_ahead() {
-    if (!layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 || longest_wait_ns_ > kMostWait ||
-        released_ == 0)
+    // With a handshake nobody has told the sender of the plan.
+    if (transport_.handshake || !layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 ||
+        longest_wait_ns_ > kMostWait || released_ == 0)
         return;
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);
     next_plan_ns_ = now_ + interval;
+    if (nothing_to_choose(interval)) return admission_.forget();
     std::vector<Admission::Path> paths;
     for (const Subflow& subflow : subflows_)
         paths.push_back(
@@ -30,6 +32,15 @@ void CodedSendingEnd::plan_ahead() {
         admission_.expect(comes[layer]);
     }
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
+}
+
+// All that waits leaves before the next plan, over links that the plan never calls away.
+bool CodedSendingEnd::nothing_to_choose(Time interval) const {
+    for (const Subflow& subflow : subflows_)
+        if (!subflow.plan->down().outages().empty()) return false;
+    for (std::size_t layer = 0; layer < map_.layers(); ++layer)
+        if (!levels_[map_.layers() + layer].objects.empty()) return false;
+    return static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval);
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
@@ -65,8 +76,9 @@ void CodedSendingEnd::admit_layer(std::size_t layer) {
         const Time deadline = objects_.deadline_ns[object] - behind(object, least_light_ns_);
         const bool begun = layers_[object].offset > 0;
         if (begun) admission_.take(deadline, wire_bytes(object));
-        const bool builds_on_deferred = builds_on_another(objects_, object) && deferred_[object - 1] != 0;
-        deferred_[object] = !begun && (builds_on_deferred || !admission_.admit(deadline, wire_bytes(object)));
+        const bool useless =
+            builds_on_another(objects_, object) && (deferred_[object - 1] != 0 || layers_[object - 1].given_up);
+        deferred_[object] = !begun && (useless || !admission_.admit(deadline, wire_bytes(object)));
         (deferred_[object] != 0 ? last : first).objects.push_back(object);
     }
 }

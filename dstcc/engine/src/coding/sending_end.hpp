@@ -150,6 +150,7 @@ private:
 
     // coding/admitting.cpp
     void plan_ahead();
+    bool nothing_to_choose(Time interval) const;
     std::vector<double> released_rates() const;
     double wire_bytes(std::uint32_t object) const;
     void admit_layer(std::size_t layer);
