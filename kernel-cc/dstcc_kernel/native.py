@@ -122,6 +122,10 @@ def _parts(name: str) -> Parts:
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
         return Parts(lines, (engine,), headers)
+    if name == "trajectory":  # speaks with our module, as the transfer program does
+        there = folder("transfer")
+        seen = (there / "base.hpp", there / "family.hpp", engine / "link", engine / "core")
+        return Parts((there / "family.cpp",), (there, engine), seen)
     if name not in ("coded", "coded-parts"):
         return Parts()
     home = folder("coded")

@@ -20,6 +20,7 @@ from dstcc.wire import HEADER_BYTES
 
 from . import guest
 from .backend import built, python_path
+from .layers import SCHEDULER
 from .module import guest_module
 from .native import program
 from .source import DEFAULT, VARIABLE, release
@@ -190,6 +191,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         f"mss {SEGMENT}",
         f"buffers {buffer} {buffer}",
         f"layers {case.layers if case.paths else 0}",
+        *(f"place {place}" for place in case.places),
         *_link(case.links[0], down, up),
         f"start {START_NS}",
         f"end {round(case.end_s * 1e9)}",
@@ -216,12 +218,12 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         *(f"look {round(d.at_s * 1e9) + LOOK_NS} {2**62}" for d in decisions if d.at_s < case.end_s),
     ]
     return {
-        "module": str(guest_module(built().kernel)) if congestion == MODULE_LAW else None,
+        "module": str(guest_module(built().kernel)) if congestion == MODULE_LAW or case.places else None,
         "decisions": [(d.at_s, d.alpha_q16, d.beta) for d in decisions],
         "silence_slots": SILENCE_SLOTS,
         "start_s": START_NS / 1e9,
         "buffer_bytes": buffer,
-        "sysctls": {},
+        "sysctls": {"net/mptcp/scheduler": SCHEDULER} if case.places else {},
         "plan": "\n".join(plan) + "\n",
         "program": str(program("trajectory")),
         "addresses": [address(k) for k in range(len(case.paths))],

@@ -101,6 +101,8 @@ class Case:
     """Beside the first. The subflows are numbered as lanes are; the kernel's own scheduler has them."""
     layers: int = 1
     """Writes are of so many layers, by turns."""
+    places: tuple[int, ...] = ()
+    """By layer, the link that has it: the scheduler is our module's, and the simulator's `layer-pinned`."""
     without: tuple[str, ...] = ()
     """Controls that it is not recorded of."""
     mptcp: bool = True
@@ -126,6 +128,18 @@ class Case:
             raise InputError(
                 f"trajectory case '{self.name}' cannot be scripted: paths are of one connection of MPTCP, not of lanes"
             )
+
+        if self.places and not (self.paths and len(self.places) == self.layers):
+            raise InputError(
+                f"trajectory case '{self.name}' cannot be scripted: places are of each layer of one connection over "
+                f"several links, and it has {len(self.places)} of {self.layers} layers and {len(self.links)} link(s)"
+            )
+        for layer, place in enumerate(self.places):
+            if not 0 <= place < len(self.links):
+                raise InputError(
+                    f"trajectory case '{self.name}' cannot be scripted: layer {layer} has link {place}, and there are "
+                    f"links 0 to {len(self.links) - 1}"
+                )
 
     @property
     def links(self) -> tuple[ScriptedLink, ...]:
@@ -370,7 +384,8 @@ def simulate(
         subflows=case.lanes,
     )
     lanes = case.lanes > 1
-    scheduler = "round-robin" if lanes else linux.scheduler if case.paths else "minrtt"
+    several = "layer-pinned" if case.places else linux.scheduler
+    scheduler = "round-robin" if lanes else several if case.paths else "minrtt"
     # Something is to come yet when a case ends, so that the trial does not end with what was delivered last.
     writes = (*case.writes, (case.end_s + 1, 1))
     pieces = len(writes)
@@ -386,6 +401,7 @@ def simulate(
         scheduler=scheduler,
         mode="lanes" if lanes else "stream",
         apart=lanes,
+        layer_links=case.places,
         mss_bytes=SEGMENT,
         header_bytes=HEADER_BYTES,
         option_bytes=24 if case.mptcp else 0,

@@ -8,7 +8,9 @@
 // whole to the next by turns that is free, and each is written what its window has room for, as by kernel-cc/transfer/sender.cpp. It runs in a guest's virtual
 // time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
 // look. A case starts at a time of that clock that the plan gives, so that nothing that ran before has a say in where the
-// ticks stand. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock
+// ticks stand. Where layers have places the kernel's scheduler is our module's (kernel-cc/mptcp): a layer is written what its
+// subflow has room for, each stretch announced for that subflow, the nearest one until it has joined.
+// `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock
 // as the case starts, in ns since it booted, and a line per event; the last but one to three are BBR's gains in 256ths and
 // RTprop, of others 0:
 //
@@ -40,20 +42,25 @@
 #include <deque>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
+#include "family.hpp"
 #include "link.hpp"
 
 namespace trajectory {
 namespace {
 
-constexpr int kMptcp = 262, kMptcpLevel = 284, kMptcpTcpInfo = 2, kMptcpSubflowAddresses = 3;  // linux/mptcp.h
-constexpr unsigned char kMptcpOption = 30, kDss = 2;                                           // RFC 8684
+constexpr int kMptcp = 262, kMptcpLevel = 284, kMptcpInfo = 1, kMptcpTcpInfo = 2, kMptcpSubflowAddresses = 3;
+constexpr std::size_t kToken = 3;                     // the words before it in struct mptcp_info (linux/mptcp.h)
+constexpr unsigned char kMptcpOption = 30, kDss = 2;  // RFC 8684
 constexpr std::size_t kMostSubflows = 9;
 constexpr int kBuffer = 1 << 30;
 constexpr std::uint16_t kPort = 5000;
 constexpr std::size_t kChunk = 1 << 20;
+constexpr std::size_t kNobody = SIZE_MAX;
 constexpr int kEstablished = 1;  // TCP_ESTABLISHED
 
 struct Write {
@@ -81,9 +88,10 @@ struct Plan {
     std::vector<Link> links;
     std::vector<LanePlan> lanes;
     std::vector<Write> layers;
-    std::size_t of_layers = 0;  // a connection's writes are of so many layers by turns; 0: nobody counts them
-    std::vector<Time> looks;    // times to write a line at, whatever happens
-    Time start = 0;             // of the machine's clock
+    std::size_t of_layers = 0;        // a connection's writes are of so many layers by turns; 0: nobody counts them
+    std::vector<std::size_t> places;  // by layer, the lane that has it; none: the scheduler is the kernel's own
+    std::vector<Time> looks;          // times to write a line at, whatever happens
+    Time start = 0;                   // of the machine's clock
     Time end = 0;
 };
 
@@ -142,6 +150,8 @@ Plan read_plan(const std::string& path) {
             words >> lane().address;
         } else if (word == "layers") {
             plan.of_layers = static_cast<std::size_t>(number());
+        } else if (word == "place") {
+            plan.places.push_back(static_cast<std::size_t>(number()));
         } else if (word == "drop") {
             const std::int64_t segment = number();
             lane().drops[segment] = static_cast<int>(number());
@@ -267,6 +277,7 @@ struct Lane {
     std::size_t write = 0;               // of the plan's, the next
     in_addr address{};
     std::vector<std::int64_t> placed;  // bytes of each layer
+    bool joined = false;               // may send, as our module's scheduler says
     bool based = false;
     std::uint32_t base = 0;  // of a connection: its first byte's place
 };
@@ -292,6 +303,10 @@ public:
             else
                 joined_ = true;
         }
+        const std::vector<Write>& writes = plan_.lanes[0].writes;
+        for (std::size_t k = 0; k < writes.size() && plan_.of_layers > 0 && plan_.places.empty(); ++k)
+            stretches_.push_back({k % plan_.of_layers, writes[k].bytes});
+        if (!plan_.places.empty()) family_ = std::make_unique<transfer::Family>();
         out_ = std::fopen(plan_.out.c_str(), "w");
         if (out_ == nullptr) fail(plan_.out);
         wait_for_start();
@@ -322,7 +337,7 @@ public:
                 deliver(link.down, earth_side_, now, false);
                 deliver(link.up, craft_side_, now, true);
             }
-            for (std::size_t i = 0; i < lanes_.size(); ++i) write_due(i, now);
+            for (std::size_t i = 0; i < lanes_.size() && plan_.places.empty(); ++i) write_due(i, now);
             offer(now);
             take(craft_side_, now, true);
             while (look_ < plan_.looks.size() && plan_.looks[look_] <= now) {
@@ -484,11 +499,10 @@ private:
         const std::int64_t old = std::max<std::int64_t>(lane.left - byte, 0);
         const std::int64_t from = (mapped.mapped ? mapped.place - connection.base : byte) + old;
         const std::int64_t to = from + packet.payload - old;
-        const std::vector<Write>& writes = plan_.lanes[plan_.lanes[i].connection].writes;
         std::int64_t begin = 0;
-        for (std::size_t k = 0; k < writes.size() && begin < to; ++k) {
-            const std::int64_t end = writes[k].bytes < 0 ? INT64_MAX : begin + writes[k].bytes;
-            lane.placed[k % plan_.of_layers] += std::max<std::int64_t>(std::min(end, to) - std::max(begin, from), 0);
+        for (std::size_t k = 0; k < stretches_.size() && begin < to; ++k) {
+            const std::int64_t end = stretches_[k].bytes < 0 ? INT64_MAX : begin + stretches_[k].bytes;
+            lane.placed[stretches_[k].layer] += std::max<std::int64_t>(std::min(end, to) - std::max(begin, from), 0);
             begin = end;
         }
     }
@@ -565,6 +579,7 @@ private:
         return false;
     }
     void offer(Time now) {
+        if (!plan_.places.empty()) return offer_placed(now);
         for (; layer_ < plan_.layers.size() && plan_.layers[layer_].at <= now; ++layer_)
             waiting_.push_back(plan_.layers[layer_].bytes);
         std::size_t chosen = 0;
@@ -578,6 +593,55 @@ private:
             if (lane.layer > 0) lane.layer -= put;
             take(craft_side_, clock() - start_, true);
         }
+    }
+    // Each subflow takes the oldest of its layers, as much of it as its window has room for.
+    void offer_placed(Time now) {
+        const std::vector<Write>& writes = plan_.lanes[0].writes;
+        for (; lanes_[0].write < writes.size() && writes[lanes_[0].write].at <= now; ++lanes_[0].write)
+            due_.push_back({lanes_[0].write % plan_.of_layers, writes[lanes_[0].write].bytes, kNobody});
+        for (bool any = room(lanes_[0]) > 0 || token_ != 0; std::exchange(any, false);)
+            for (std::size_t i = 0; i < lanes_.size(); ++i) any = give(i) || any;
+        while (!due_.empty() && due_.front().bytes == 0) due_.pop_front();
+    }
+    bool give(std::size_t i) {
+        for (Due& due : due_) {
+            if (due.bytes == 0) continue;
+            if ((due.begun != kNobody ? due.begun : place_of(due.layer)) != i) continue;
+            const std::int64_t bytes = std::min(room(lanes_[i]), due.bytes);
+            if (bytes <= 0) return false;
+            family_->announce(token(), static_cast<int>(due.layer), bytes, 0, static_cast<int>(i));
+            const ssize_t put = ::send(lanes_[0].sender, zeros_.data(), static_cast<std::size_t>(bytes), MSG_DONTWAIT);
+            if (put != bytes) fail("a placed layer");
+            stretches_.push_back({due.layer, put});
+            lanes_[i].written += put;
+            due.bytes -= put;
+            due.begun = i;
+            take(craft_side_, clock() - start_, true);
+            return true;
+        }
+        return false;
+    }
+    // The lane that a layer has, or of those that are there the nearest.
+    std::size_t place_of(std::size_t layer) {
+        if (joined(plan_.places[layer])) return plan_.places[layer];
+        std::size_t nearest = 0;
+        const auto delay = [&](std::size_t i) { return plan_.links[plan_.lanes[i].link].down.delays.front().delay; };
+        for (std::size_t i = 1; i < lanes_.size(); ++i)
+            if (joined(i) && delay(i) < delay(nearest)) nearest = i;
+        return nearest;
+    }
+    // A lane's number is its subflow's local id: the first address has 0, and the endpoints follow.
+    bool joined(std::size_t lane) {
+        if (lane > 0 && !lanes_[lane].joined)
+            for (const int id : family_->living(token())) lanes_.at(static_cast<std::size_t>(id)).joined = true;
+        return lane == 0 || lanes_[lane].joined;
+    }
+    std::uint32_t token() {
+        std::uint32_t words[64] = {};
+        socklen_t size = sizeof words;
+        if (token_ == 0 && getsockopt(lanes_[0].sender, kMptcpLevel, kMptcpInfo, words, &size) != 0) fail("MPTCP_INFO");
+        if (token_ == 0) token_ = words[kToken];
+        return token_;
     }
     bool info(const Lane& lane, tcp_info& info_row) const {
         if (!plan_.mptcp) {
@@ -632,8 +696,22 @@ private:
         std::fputc('\n', out_);
     }
 
+    struct Stretch {
+        std::size_t layer;
+        std::int64_t bytes;  // below 0: without end
+    };
+    struct Due {
+        std::size_t layer;
+        std::int64_t bytes;  // left of it
+        std::size_t begun;   // by that lane
+    };
+
     Plan plan_;
     std::vector<Lane> lanes_;
+    std::vector<Stretch> stretches_;  // of the one connection's bytes, where layers are counted
+    std::deque<Due> due_;             // layers that have places, in the order of their writes
+    std::unique_ptr<transfer::Family> family_;
+    std::uint32_t token_ = 0;  // of the connection
     std::string zeros_;
     bool joined_ = false;  // some are further subflows of a connection
     int craft_side_ = -1, earth_side_ = -1, timer_ = -1, poll_ = -1;

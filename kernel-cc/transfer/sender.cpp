@@ -18,7 +18,10 @@ Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Pay
       lanes_(plan.lane_plans.size()),
       order_(lanes_.size()),
       layer_links_(plan.layer_links) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].link = plan.lane_plans[i].link;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        lanes_[i].link = plan.lane_plans[i].link;
+        lanes_[i].paths.resize(plan.links.size());
+    }
     std::iota(order_.begin(), order_.end(), 0);
 }
 
@@ -52,36 +55,50 @@ void Sender::order_lanes() {
     });
 }
 
+// A joined subflow sends once the ACK of its handshake is acknowledged in turn, a round trip after TCP has its first sample.
+bool Sender::may_send(const SubflowInfo& info, int link, Path& path, Time now) const {
+    const tcp_info& tcp = info.tcp;
+    if (plan_.lanes || link == 0 || tcp.tcpi_data_segs_out > 0) return true;
+    if (path.begins == kNever && tcp.tcpi_rtt > 0)
+        path.begins = now + static_cast<Time>(tcp.tcpi_rtt) * 1000 -
+                      static_cast<Time>(tcp.tcpi_last_ack_recv) * 1'000'000;  // the answer to its SYN
+    return path.begins <= now;
+}
+
 void Sender::refresh(Lane& lane, int index, Time now) {
-    lane.one_way = plan_.links[static_cast<std::size_t>(lane.link)].light.at(now);
     const std::int64_t heard = ledger_.heard(index);
-    const bool news = plan_.lanes && heard != lane.heard && now > lane.looked;
+    const bool news = now > lane.looked && (heard != lane.heard || lane.begins <= now);
     if (lane.looked >= 0 && !news && now - lane.looked < std::max(plan_.tick, lane.srtt / kRefreshes)) return;
     lane.looked = now;
     lane.heard = heard;
-    std::int64_t window = 0, flight = 0;
-    lane.srtt = lane.min_rtt = 0;
-    double pace = 0;  // bytes per second
-    Time longest = 0, shortest = kNever;
+    lane.srtt = lane.window = lane.window_room = 0;
+    std::uint64_t stale = 0;
+    lane.usable = 0;
+    lane.begins = kNever;
     for (const SubflowInfo& info : craft_.look(index)) {
         const int link = plan_.subflow_links[static_cast<std::size_t>(info.number)];
         if (plan_.lanes && link != lane.link) continue;
-        const Time srtt = static_cast<Time>(info.tcp.tcpi_rtt) * 1000;
-        window += static_cast<std::int64_t>(info.tcp.tcpi_snd_cwnd);
-        flight += static_cast<std::int64_t>(info.tcp.tcpi_unacked) - info.tcp.tcpi_sacked - info.tcp.tcpi_lost +
-                  info.tcp.tcpi_retrans;
-        longest = std::max(longest, srtt);
-        pace += static_cast<double>(info.tcp.tcpi_pacing_rate);
-        if (srtt < shortest) {
-            shortest = lane.srtt = srtt;
-            lane.min_rtt = info.tcp.tcpi_min_rtt == UINT32_MAX ? srtt : static_cast<Time>(info.tcp.tcpi_min_rtt) * 1000;
+        Path& path = lane.paths[static_cast<std::size_t>(link)];
+        if (!may_send(info, link, path, now)) {
+            lane.begins = std::min(lane.begins, path.begins);
+            continue;
         }
+        const tcp_info& tcp = info.tcp;
+        const auto in_flight =
+            static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
+        const auto window = static_cast<std::int64_t>(tcp.tcpi_snd_cwnd);
+        path.srtt = static_cast<Time>(tcp.tcpi_rtt) * 1000;
+        path.min_rtt = tcp.tcpi_min_rtt == UINT32_MAX ? path.srtt : static_cast<Time>(tcp.tcpi_min_rtt) * 1000;
+        path.room = std::max<std::int64_t>(window - in_flight, 0) * plan_.mss;
+        path.ns_per_byte = window > 0 ? static_cast<double>(path.srtt) / static_cast<double>(window * plan_.mss) : 0.0;
+        if (paced() && tcp.tcpi_pacing_rate > 0)
+            path.ns_per_byte = std::max(path.ns_per_byte, kNsPerS / static_cast<double>(tcp.tcpi_pacing_rate));
+        (tcp.tcpi_retransmits > 0 ? stale : lane.usable) |= std::uint64_t{1} << link;
+        lane.window += window * plan_.mss;
+        lane.window_room += path.room;
+        lane.srtt = lane.srtt == 0 ? path.srtt : std::min(lane.srtt, path.srtt);
     }
-    lane.queueing = std::max<Time>(lane.srtt - lane.min_rtt, 0);
-    lane.window = window * plan_.mss;
-    lane.window_room = std::max<std::int64_t>(window - flight, 0) * plan_.mss;
-    lane.ns_per_byte = lane.window > 0 ? static_cast<double>(lane.srtt) / static_cast<double>(lane.window) : 0.0;
-    if (paced() && pace > 0) lane.ns_per_byte = std::max(lane.ns_per_byte, kNsPerS / pace);
+    if (lane.usable == 0) lane.usable = stale;
 }
 
 bool Sender::room(int index, Time now) {
@@ -97,20 +114,21 @@ bool Sender::room(int index, Time now) {
     return !plan_.drop_late || kFill * unsent <= lane.window;
 }
 
-dstcc_dispatch::Forecast Sender::forecast(const Lane& lane, Time now) const {
-    const Time light = now + lane.one_way;
+dstcc_dispatch::Forecast Sender::forecast(const Lane& lane, std::size_t link, Time now) const {
+    const Path& path = lane.paths[link];
+    const Time one_way = plan_.links[link].light.at(now), light = now + one_way;
     return {light,
-            light + lane.queueing,
-            lane.ns_per_byte,
-            paced() ? 0 : lane.window_room,
-            lane.one_way,
-            std::max(lane.srtt, 2 * lane.one_way)};
+            light + std::max<Time>(path.srtt - path.min_rtt, 0),
+            path.ns_per_byte,
+            paced() ? 0 : path.room,
+            one_way,
+            std::max(path.srtt, 2 * one_way)};
 }
 
 // Of what is begun: its next byte.
 bool Sender::too_late(int object, const Lane& lane, Time now) const {
-    return dstcc_dispatch::late(waiting_.layer(object), forecast(lane, now), dstcc_dispatch::Slack::kLight,
-                                kRepairShare);
+    const auto path = forecast(lane, static_cast<std::size_t>(lane.link), now);
+    return dstcc_dispatch::late(waiting_.layer(object), path, dstcc_dispatch::Slack::kLight, kRepairShare);
 }
 
 bool Sender::wanted(int object, const Lane& lane) const {
@@ -118,31 +136,37 @@ bool Sender::wanted(int object, const Lane& lane) const {
     return !plan_.lanes || layer >= layer_links_.size() || layer_links_[layer] < 0 || layer_links_[layer] == lane.link;
 }
 
-// One connection as the rules' only path.
+// A connection's subflows as the rules' paths.
 class Sender::View {
 public:
-    View(const Sender& of, const Lane& lane, Time now) : of_(of), lane_(lane), path_(of.forecast(lane, now)) {}
+    View(const Sender& of, const Lane& lane, Time now) : of_(of), lane_(lane), forecasts_(lane.paths.size()) {
+        for (std::uint64_t left = lane.usable; left != 0; left &= left - 1) {
+            const std::size_t s = dstcc_dispatch::lowest_path(left);
+            forecasts_[s] = of.forecast(lane, s, now);
+        }
+    }
     dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const {
         return of_.waiting_.layer(static_cast<int>(object));
     }
     bool blocked(dstcc_dispatch::Object object) const {
         return !of_.wanted(static_cast<int>(object), lane_) || of_.waiting_.blocked(static_cast<int>(object));
     }
-    Time light(std::size_t) const { return path_.light_ns; }
-    const dstcc_dispatch::Forecast& forecast(std::size_t) const { return path_; }
+    Time light(std::size_t s) const { return forecasts_[s].light_ns; }
+    const dstcc_dispatch::Forecast& forecast(std::size_t s) const { return forecasts_[s]; }
     double repair_share() const { return kRepairShare; }
     const std::vector<Waiting::Level>& levels() const { return of_.waiting_.levels(); }
 
 private:
     const Sender& of_;
     const Lane& lane_;
-    dstcc_dispatch::Forecast path_;
+    std::vector<dstcc_dispatch::Forecast> forecasts_;
 };
 
 int Sender::pick(const Lane& lane, Time now) {
     dstcc_dispatch::Object object = 0;
-    std::uint64_t paths = 1;
-    const bool any = dstcc_dispatch::next_in_time(View(*this, lane, now), paths, object, [](const Waiting::Level&) {});
+    std::uint64_t paths = lane.usable;
+    const bool any =
+        paths != 0 && dstcc_dispatch::next_in_time(View(*this, lane, now), paths, object, [](const Waiting::Level&) {});
     return any ? static_cast<int>(object) : -1;
 }
 
@@ -169,6 +193,8 @@ bool Sender::offer(int index, Time now) {
     const std::int64_t sent = hand(index, object, lane.offset, stretch, lane.link);
     if (sent == 0) return false;
     lane.window_room = std::max<std::int64_t>(lane.window_room - (sent + plan_.mss - 1) / plan_.mss * plan_.mss, 0);
+    lane.paths[static_cast<std::size_t>(lane.link)].room = lane.window_room;
+    if (!plan_.lanes) lane.looked = -1;  // the kernel says which subflow has it
     lane.offset += sent;
     if (sent == rest) lane.object = -1;
     return true;

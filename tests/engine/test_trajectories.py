@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel.trajectory import (
+    SEGMENT,
     Case,
     Recorded,
     Row,
@@ -39,7 +40,6 @@ APART: dict[tuple[str, str], float] = {
     ("layers", "westwood"): 0.86,
     ("lanes-2", "bic"): 0.92,
     ("mars", "bbr"): 0.0,
-    ("two-links", "westwood"): 0.18,
     ("two-links", "bic"): 0.84,
     ("joins", "cubic"): 0.88,
     ("joins", "newreno"): 0.87,
@@ -48,8 +48,11 @@ APART: dict[tuple[str, str], float] = {
     ("joins", "bic"): 0.87,
     ("near-second", "cubic"): 0.31,
     ("near-second", "vegas"): 0.44,
-    ("three-links", "westwood"): 0.14,
     ("three-links", "vegas"): 0.84,
+    ("placed-full", "cubic"): 0.90,
+    ("placed-full", "westwood"): 0.91,
+    ("placed-full", "vegas"): 0.87,
+    ("placed-full", "bic"): 0.88,
     ("far-links", "cubic"): 0.16,
     ("far-links", "newreno"): 0.16,
     ("far-links", "westwood"): 0.16,
@@ -151,6 +154,12 @@ def test_a_row_whose_time_was_rounded_down_is_that_of_its_event():
         ),
         ({"lanes": 2, "drops": ((5, 1),)}, "drops are of one lane, not of several"),
         ({"lanes": 2, "paths": (ScriptedLink(2.0),)}, "paths are of one connection of MPTCP, not of lanes"),
+        ({"layers": 2, "places": (0, 0)}, "it has 2 of 2 layers and 1 link"),
+        ({"layers": 2, "places": (0,), "paths": (ScriptedLink(2.0),)}, "it has 1 of 2 layers and 2 link"),
+        (
+            {"layers": 2, "places": (0, 2), "paths": (ScriptedLink(2.0),)},
+            "layer 1 has link 2, and there are links 0 to 1",
+        ),
     ],
 )
 def test_a_script_whose_order_at_an_instant_decides_is_refused_by_name(script, what):
@@ -189,6 +198,16 @@ def test_a_joined_subflow_is_none_before_it_begins():
     mine = [row for row in simulated("joins", "cubic") if row.lane == 1]
     early = replace(known[0], t_ns=mine[0].t_ns - 10**9)
     assert share_together([early], mine) == 0
+
+
+@pytest.mark.parametrize("law", ["cubic", "newreno"])
+def test_layers_that_have_places_go_there_once_the_subflow_has_joined(law):
+    """Until then, 2.9 s, all go over the first link: 7 and 4 segments of the upper layers; none of the lowest layer
+    ever goes over the second."""
+    for rows in (recorded("placed")[law].rows, simulated("placed", law)):
+        first, second = (by_lane(rows)[lane][-1].placed for lane in (0, 1))
+        assert first[1:] == (7 * SEGMENT, 4 * SEGMENT)
+        assert first[0] == 880 * SEGMENT and second == (0, 553 * SEGMENT, 316 * SEGMENT)
 
 
 @pytest.mark.parametrize("law", ["cubic", "newreno", "westwood", "bic"])

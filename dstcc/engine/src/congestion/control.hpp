@@ -37,6 +37,8 @@ public:
     // The time goes on, once a slot, whether something is sent or not; of coded packets.
     virtual void on_slot(TcpState&, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}
+    // An ACK of a joining subflow's handshake, which Linux gives to the law as a duplicate; its SYN was answered at `answered`.
+    virtual void on_join(TcpState&, Time /*answered*/, Time /*now*/) {}
     // An action from outside; for `agent`.
     virtual void steer(TcpState&, const WindowAction&, Time /*now*/) {}
     // True: the engine never touches the window (no slow start, no reduction).

@@ -29,13 +29,12 @@ public:
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
     void pkts_acked(TcpState& tcp, std::int64_t, Time rtt_ns, Time now) override {
         if (rtt_ns > 0) rtt_ = rtt_ns;  // as late 6.1 has it: in_ack_event follows the RTT sample
-        if (first_ack_) una_ = tcp.snd_una;
-        first_ack_ = false;
-        // The jiffies are looked at only when the interval may be over.
-        if (now - window_start_ + tcp.constants->jiffy > rtt_) update_window(tcp, now);
-        counted_ += count(tcp);
-        rtt_min_ = restart_min_ ? rtt_ : std::min(rtt_, rtt_min_);
-        restart_min_ = false;
+        take_ack(tcp, now);
+    }
+    // Its first sample counts one segment over the round trips of the handshake and of the first data (tcp_in_ack_event()).
+    void on_join(TcpState& tcp, Time answered, Time now) override {
+        if (first_ack_) window_start_ = answered;
+        take_ack(tcp, now);
     }
     void on_event(TcpState& tcp, CaEvent event, Time) override {
         if (event == CaEvent::kExitReduction) {
@@ -47,6 +46,15 @@ public:
     }
 
 private:
+    void take_ack(const TcpState& tcp, Time now) {
+        if (first_ack_) una_ = tcp.snd_una;
+        first_ack_ = false;
+        // The jiffies are looked at only when the interval may be over.
+        if (now - window_start_ + tcp.constants->jiffy > rtt_) update_window(tcp, now);
+        counted_ += count(tcp);
+        rtt_min_ = restart_min_ ? rtt_ : std::min(rtt_, rtt_min_);
+        restart_min_ = false;
+    }
     static std::int64_t jiffies_up(const TcpState& tcp, Time ns) { return tcp.constants->in_ticks(ns); }
     void update_window(const TcpState& tcp, Time now) {
         const std::int64_t elapsed = tcp.constants->ticks(now) - tcp.constants->ticks(window_start_);

@@ -53,6 +53,12 @@ public:
     bool layer_first() const { return transport_.layer_first || scheduler_->order() != Order::kOldestFirst; }
     std::size_t outlets() const { return subflows_.size(); }
     const Subflow& sender(std::size_t s) const { return subflows_[s].sender; }
+    // When TCP's timer of a subflow runs out, that of its SYN's repeat before there is an answer; kNever: none runs.
+    Time timer(std::size_t s) const {
+        const Outlet& subflow = subflows_[s];
+        if (subflow.sender.established()) return subflow.sender.next_timer();
+        return subflow.syns > 0 && subflow.handshake_rtt_ns < 0 ? subflow.syn_at : kNever;
+    }
     const LayerSending& layer(std::uint32_t object) const { return layers_[object]; }
     std::int64_t unsent_bytes(std::uint32_t object) const {
         return objects_.payload_bytes[object] - layers_[object].offset;

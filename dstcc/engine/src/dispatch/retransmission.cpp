@@ -51,9 +51,8 @@ void Retransmission::check_stale(std::size_t s) {
 
 void Retransmission::set_interval(Time now) {
     interval_ = 0;
-    for (SubflowSet set = d_.fresh(); set != 0; set &= set - 1) {
-        const auto s = static_cast<std::size_t>(lowest(set));
-        const Time timer = d_.sender(s).next_timer();
+    for (std::size_t s = 0; s < heard_.size(); ++s) {
+        const Time timer = d_.timer(s);
         if (!heard_[s].stale && timer != kNever) interval_ = std::max(interval_, timer - now);
     }
     if (interval_ <= 0) interval_ = static_cast<Time>(kShortestNs * d_.transport().constants.scale);

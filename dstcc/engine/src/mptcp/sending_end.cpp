@@ -102,8 +102,9 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     Outlet& subflow = subflows_[s];
     TcpState& tcp = subflow.sender.tcp();
     if (subflow.sender.established()) {  // an answer to a repeated SYN, or to the ACK of one: that makes the pace anew
-        if (joins(s) && syn_ns >= subflow.confirmed_ns && tcp.packets_out() > 0) tcp.syn_repeated = false;
-        return;
+        if (!joins(s) || syn_ns < subflow.confirmed_ns) return;
+        if (tcp.packets_out() > 0) tcp.syn_repeated = false;
+        return subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
     }
     if (subflow.handshake_rtt_ns < 0) {
         subflow.handshake_rtt_ns = now_ - syn_ns;
@@ -116,6 +117,7 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     subflow.syn_at = kNever;
     siblings_.push_back(&tcp);
     subflow.sender.establish(now_, subflow.handshake_rtt_ns);
+    if (joins(s)) subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
     log_step(s);
     insert(established_, s);
     strategy_->handle_established(s);

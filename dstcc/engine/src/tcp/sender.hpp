@@ -101,6 +101,8 @@ public:
 
     // --- going out
     void establish(Time now, Time handshake_rtt);
+    // An ACK of a join's handshake, whose SYN was answered at `answered`.
+    void handle_join_ack(Time now, Time answered) { control_->on_join(tcp_, answered, now); }
     // New data, one segment; or, unpaced, a run of segments: begin_run, push each, finish_run with their number.
     std::int64_t append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void begin_run(Time now);
