@@ -109,6 +109,8 @@ def _coded(scenario: Scenario) -> str | None:
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
     if coding is not None and (coding.code_word or 0) > WORD_PACKETS:
         return f"coding.code_word = {coding.code_word}: Reed-Solomon over GF(2^8) has words of {WORD_PACKETS} packets"
+    if transport.restart is not None:
+        return "transport.restart: coded layers are taken up again in the simulator only"
     if scenario.subflows > MAX_CODED_SUBFLOWS:
         return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
     return _others_traffic(scenario) or _too_many(len(scenario.link), 0, lanes=False)
