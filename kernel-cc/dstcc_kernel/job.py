@@ -49,6 +49,8 @@ class LinkJob:
     """When a handshake over it begins."""
     joins_ns: int = 0
     """Stream: from when on the connection's later subflows may join over it."""
+    planned_ns: tuple[tuple[int, int], ...] = ()
+    """Outages of the way down that the contact plan has."""
     config: tuple[str, ...] = ()
     """In the simulator's own terms, for the programs (:mod:`dstcc_kernel.link_plan`)."""
     played: bool = False
@@ -147,7 +149,8 @@ def read_job(path: Path) -> Job:
 def link_of(document: dict[str, Any]) -> LinkJob:
     """A link as :func:`dataclasses.asdict` and JSON left it."""
     ways = {"down": _way(document["down"]), "up": _way(document["up"])}
-    return LinkJob(**{**document, **ways, "config": tuple(document["config"])})
+    planned = tuple((start, end) for start, end in document["planned_ns"])
+    return LinkJob(**{**document, **ways, "planned_ns": planned, "config": tuple(document["config"])})
 
 
 def _way(document: dict[str, Any]) -> Way:

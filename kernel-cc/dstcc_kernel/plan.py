@@ -349,6 +349,9 @@ def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
         down,
         up,
         1 if transport.apart else link.subflows,
+        planned_ns=tuple(
+            (round(start / transport.scale), round(end / transport.scale)) for start, end in link.outages_ns
+        ),
         config=tuple(link_lines(link, transport.scale, queue_packets=queue_packets, played=played)),
         played=played,
     )

@@ -167,11 +167,13 @@ def _contacts(link: LinkJob, scale: float) -> Callable[[float], Any]:
     from .agent import Contact
 
     seconds = scale / 1e9
-    rows = [(step.from_ns * seconds, step.delay_ns * seconds, step.loss != 1.0) for step in link.down.steps]
+    delays = [(step.from_ns * seconds, step.delay_ns * seconds) for step in link.down.steps]
+    outages = [(start * seconds, end * seconds) for start, end in link.planned_ns]
 
     def contact(now_s: float) -> Contact:
-        at = max((i for i, row in enumerate(rows) if row[0] <= now_s), default=0)
-        change = next((row[0] for row in rows[at + 1 :] if row[2] != rows[at][2]), inf)
-        return Contact(rows[at][1], rows[at][2], change - now_s)
+        delay_s = delays[max((i for i, row in enumerate(delays) if row[0] <= now_s), default=0)][1]
+        start_s, end_s = next((outage for outage in outages if outage[1] > now_s), (inf, inf))
+        up = now_s < start_s
+        return Contact(delay_s, up, (start_s if up else end_s) - now_s)
 
     return contact

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
+from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
+from dstcc_kernel.job import link_of as read_link
 from dstcc_kernel.names import changing_rate, misfit
-from dstcc_kernel.plan import way_of
+from dstcc_kernel.plan import job_of, way_of
+from dstcc_kernel.steer import _contacts
 
 from dstcc.engine.config import Loss
-from dstcc.scenario import Scenario
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
 S = 10**9
 SCALE = 10.0
@@ -40,6 +46,19 @@ def test_a_slope_is_in_steps_of_a_twentieth_of_its_greater_end() -> None:
 
 def test_all_is_lost_in_an_outage_nobody_announced() -> None:
     assert steps(Loss("packet", 0.1), ((10 * S, 30 * S),)) == [(0, 0.1), (1, 1.0), (3, 0.1)]
+
+
+def test_a_policy_knows_the_outages_of_its_plan_and_no_others() -> None:
+    given = scenario(outages=[[10, 20]], unannounced_outages=[[30, 40]], delay_s=[[0.0, 1.0], [50.0, 2.0]])
+    config = engine_config(given, draw_trial(given, load_source(given), 1), "cubic", "minrtt")
+    config = replace(config, transport=replace(config.transport, scale=SCALE), duration_ns=50 * S)
+    (link,) = job_of(config, program=Path("/p")).links
+    assert link == read_link(json.loads(json.dumps(asdict(link))))
+    contact = _contacts(link, SCALE)
+    seen = [contact(now_s) for now_s in (5.0, 15.0, 35.0)]
+    assert [(one.up, one.change_s) for one in seen] == [(True, 5.0), (False, 5.0), (True, inf)]
+    assert [one.one_way_s for one in seen] == pytest.approx([1.1, 1.3, 1.7], abs=0.002)
+    assert 1.0 in [step.loss for step in link.down.steps if step.from_ns * SCALE >= 30 * S], "netem has it"
 
 
 def scenario(**link: Any) -> Scenario:
