@@ -35,6 +35,24 @@ def test_every_lane_brings_an_initial_window() -> None:
     assert shared.samples.sent_segments.tolist() == [10] * 2
 
 
+@pytest.mark.parametrize(("drop_late", "repeated"), [(True, 1), (False, 0)])
+def test_a_tail_probe_repeats_where_the_program_has_written_what_fits(drop_late: bool, repeated: int) -> None:
+    """Ten segments leave at 400 s, a round trip after the SYN, and layers wait. The timeout of 120 s, less than a round
+    trip, has a probe leave at 520 s: TCP has no new data where the program keeps to the window, and some where it does
+    not."""
+    result = lanes(
+        "newreno",
+        (net.link(rtt_s=400.0),),
+        1,
+        objects=many(100),
+        drop_late=drop_late,
+        duration_s=600,
+        slot_s=600,
+    )
+    assert result.samples.sent_segments.tolist() == [11]
+    assert result.samples.retransmitted_segments.tolist() == [repeated]
+
+
 def test_a_loss_halves_the_window_of_its_own_lane_only() -> None:
     # 8 lanes in slow start from 10 segments send 80, 160 and 320 in their first round trips, from 1, 2 and 3 s on: the
     # 500th packet is the one loss that is known by 4.99 s. NewReno halves the window of its lane, the others double.

@@ -42,16 +42,19 @@ void Dispatcher::repeat(std::size_t s, std::int64_t number) {
     arm_timer(s);
 }
 
-// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again. Where a program writes what the
+// window has room for (kernel-cc/transfer), TCP has no new data.
 void Dispatcher::send_probe(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     const std::int64_t next = sender.tcp().snd_nxt;
-    // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
-    const SubflowSet others = ready_ & ~bit(s);
-    ready_ = bit(s);
-    offer();
-    ready_ |= others;
-    refresh(s);
+    if (!writes_what_fits_) {
+        // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
+        const SubflowSet others = ready_ & ~bit(s);
+        ready_ = bit(s);
+        offer();
+        ready_ |= others;
+        refresh(s);
+    }
     const std::int64_t number = next - 1;
     if (sender.tcp().snd_nxt == next && (sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0)
         repeat(s, number);
