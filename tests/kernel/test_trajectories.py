@@ -26,6 +26,7 @@ RECORDED = ENGINE / "trajectories"
         ("tail", "dstcc"),
         ("layers", "newreno"),
         ("two-links", "vegas"),
+        ("placed-full", "newreno"),
     ],
 )
 def test_a_trajectory_is_recorded_again_byte_for_byte(kernel, name, law):
