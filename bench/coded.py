@@ -63,6 +63,6 @@ class _Mission:
 
         def work() -> None:
             nonlocal packets
-            packets = simulate(self.config).totals["data_packets"]
+            packets = simulate(self.config).totals.data_packets
 
         return core_s(work) / packets * 1e9

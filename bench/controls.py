@@ -60,7 +60,7 @@ def _beside(base: str, bulks: dict[str, Bulk]) -> Measured:
             "ns_per_packet": statistics.median(times[name]),
             "ratio": ratios[name],
             "median_in_flight": int(np.median(transfer.in_flight())),
-            "dropped_queue_packets": transfer.totals["dropped_queue_packets"],
+            "dropped_queue_packets": transfer.totals.dropped_queue_packets,
         }
         for name, transfer in transfers.items()
     }

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dstcc.engine import EngineResult, simulate
+from dstcc.engine import EngineResult, TransportStats, simulate
 from dstcc.engine._testing import event_walk, ring_walk
 
 from .figure import Measured, core_s, interleaved, median_ratio
@@ -33,10 +33,10 @@ class Transfer:
             self.result = simulate(self.config)
 
         spent_s = core_s(work)
-        return spent_s / self.totals["data_packets"] * 1e9
+        return spent_s / self.totals.data_packets * 1e9
 
     @property
-    def totals(self) -> dict[str, float]:
+    def totals(self) -> TransportStats:
         assert self.result is not None
         return self.result.totals
 
@@ -75,10 +75,10 @@ def ns_per_packet() -> Measured:
         median_ratio(times["engine"], times["event"]),
         repeats=times["engine"],
         details={
-            "data_packets": totals["data_packets"],
-            "events": totals["events"],
-            "events_per_packet": totals["events"] / totals["data_packets"],
-            "dropped_queue_packets": totals["dropped_queue_packets"],
+            "data_packets": totals.data_packets,
+            "events": totals.events,
+            "events_per_packet": totals.events / totals.data_packets,
+            "dropped_queue_packets": totals.dropped_queue_packets,
             "window_packets": int(np.median(transfer.in_flight())),
         },
     )
@@ -139,9 +139,9 @@ def _growth(what: str, transfers: dict[int, Transfer], *, worst: bool) -> Measur
             str(size): {
                 "ns_per_packet": medians[size],
                 "repeats": times[size],
-                "data_packets": transfer.totals["data_packets"],
+                "data_packets": transfer.totals.data_packets,
                 "median_in_flight": int(np.median(transfer.in_flight())),
-                "dropped_queue_packets": transfer.totals["dropped_queue_packets"],
+                "dropped_queue_packets": transfer.totals.dropped_queue_packets,
             }
             for size, transfer in transfers.items()
         },

@@ -38,12 +38,12 @@ def _beside(config: EngineConfig, extended: EngineConfig, counted: list[int], ag
 
     def ns_per_packet(chosen: EngineConfig) -> float:
         packets: list[float] = []
-        spent_s = core_s(lambda: packets.append(simulate(chosen).totals["data_packets"]))
+        spent_s = core_s(lambda: packets.append(simulate(chosen).totals.data_packets))
         return spent_s / packets[0] * 1e9
 
     built_in, python = interleaved(REPEATS, lambda: ns_per_packet(config), lambda: ns_per_packet(extended))
     counted[0] = 0
-    packets = simulate(extended).totals["data_packets"]
+    packets = simulate(extended).totals.data_packets
     added = tuple((p - b) * packets / counted[0] / 1e3 for p, b in zip(python, built_in, strict=True))
     return Measured(
         statistics.median(added),

@@ -131,7 +131,7 @@ def played_cost() -> Measured:
     for _ in range(PAIRS + 1):
         for name, config in (("netem", netems), ("played", played)):
             seconds[name].append(child_cpu_s(partial(_carry, config, carried)))
-    packets = carried[0].totals["data_packets"]
+    packets = carried[0].totals.data_packets
     ratios = tuple(b / a for a, b in zip(seconds["netem"][1:], seconds["played"][1:], strict=True))
     each = {name: 1e6 * statistics.median(taken[1:]) / packets for name, taken in seconds.items()}
     notes = (

@@ -41,7 +41,7 @@ def env_steps_per_s() -> Measured:
         while (stepper.done == RUNNING).any():
             steps += int((stepper.done == RUNNING).sum())
             stepper.step()
-        packets = sum(int(stepper.result(k).totals["data_packets"]) for k in range(EPISODES))
+        packets = sum(int(stepper.result(k).totals.data_packets) for k in range(EPISODES))
 
     def uninterrupted() -> None:
         for config in configs:

@@ -126,7 +126,7 @@ def _document(pair: Pair) -> dict[str, object]:
 def _goodputs_mbps(case: Case, seed: int) -> tuple[float, float]:
     """Goodput of the whole run (bytes that arrived in order) and of its last three quarters (bytes acknowledged)."""
     result = simulate(_config(case, seed))
-    whole = result.totals["delivered_payload_bytes"] * 8 / case.duration_s
+    whole = result.totals.delivered_payload_bytes * 8 / case.duration_s
     late = result.samples.t_ns > case.duration_s / 4 * S
     steady = float(result.samples.delivered_bytes[late].sum()) * 8 / (case.duration_s * 3 / 4)
     return whole / 1e6, steady / 1e6

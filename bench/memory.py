@@ -26,10 +26,10 @@ def bytes_per_packet() -> Measured:
         transfer()
         peak = int(transfer.in_flight().max())
         peaks[name] = {
-            "bytes_per_packet": transfer.totals["engine_peak_bytes"] / peak,
+            "bytes_per_packet": transfer.totals.engine_peak_bytes / peak,
             "peak_in_flight": peak,
-            "engine_peak_bytes": transfer.totals["engine_peak_bytes"],
-            "reorder_peak_bytes": transfer.totals["reorder_peak_bytes"],
+            "engine_peak_bytes": transfer.totals.engine_peak_bytes,
+            "reorder_peak_bytes": transfer.totals.reorder_peak_bytes,
         }
     resident = _resident()
     value = peaks["lossless"]["bytes_per_packet"]

@@ -30,7 +30,7 @@ def day() -> Measured:
 
     def mission(name: str) -> float:
         def work() -> None:
-            packets[name] = simulate(configs[name]).totals["data_packets"]
+            packets[name] = simulate(configs[name]).totals.data_packets
 
         return core_s(work)
 

@@ -224,8 +224,8 @@ def compute(
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
     values |= _transfer(result, in_time) | sharing_metrics(links, result) | _coding(result)
-    if "guard_clamps" in result.totals:
-        values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
+    if result.totals.guard_clamps is not None:
+        values["guard_actions"] = float(result.totals.guard_clamps + (result.totals.guard_fallbacks or 0))
     if best_weight is not None:
         values["oracle_ratio"] = _ratio(earned, best_weight)
     return Metrics(shares, values)
@@ -238,20 +238,20 @@ def _transfer(result: EngineResult, in_time: float) -> dict[str, float | None]:
     delivered in order to the application, ``goodput_bps`` that of the layers that were played.
     """
     totals, done = result.totals, result.objects.complete_ns
-    delivered = totals["delivered_payload_bytes"]
-    active_s = totals["last_delivery_s"] - totals["first_send_s"]
+    delivered = totals.delivered_payload_bytes
+    active_s = totals.last_delivery_s - totals.first_send_s
     finished = bool((done >= 0).all())
     return {
-        "hol_blocking_ratio": _ratio(totals["hol_payload_bytes"], totals["arrived_payload_bytes"]),
-        "hol_wait_s": _ratio(totals["hol_wait_byte_s"], delivered),
+        "hol_blocking_ratio": _ratio(totals.hol_payload_bytes, totals.arrived_payload_bytes),
+        "hol_wait_s": _ratio(totals.hol_wait_byte_s, delivered),
         "throughput_bps": _ratio(8 * delivered, active_s),
         "goodput_bps": _ratio(8 * in_time, active_s),
-        "completion_s": float(done.max()) * NS - totals["first_send_s"] if finished else None,
-        "retransmitted_ratio": _ratio(totals["retransmitted_payload_bytes"], totals["sent_payload_bytes"]),
-        "sent_bytes": float(totals["sent_payload_bytes"]),
+        "completion_s": float(done.max()) * NS - totals.first_send_s if finished else None,
+        "retransmitted_ratio": _ratio(totals.retransmitted_payload_bytes, totals.sent_payload_bytes),
+        "sent_bytes": float(totals.sent_payload_bytes),
         "delivered_bytes": float(delivered),
-        "mean_rtt_s": _ratio(totals["rtt_sum_s"], totals["rtt_samples"]),
-        "p95_queue_s": None if isnan(totals["queue_p95_s"]) else float(totals["queue_p95_s"]),
+        "mean_rtt_s": _ratio(totals.rtt_sum_s, totals.rtt_samples),
+        "p95_queue_s": None if isnan(totals.queue_p95_s) else float(totals.queue_p95_s),
     }
 
 
@@ -262,7 +262,7 @@ def _coding(result: EngineResult) -> dict[str, float | None]:
     totals, sent = result.totals, result.coding.source_packets > 0
     blocks, whole = int(sent.sum()), int(result.coding.whole[sent].sum())
     return {
-        "repair_ratio": _ratio(totals["repair_payload_bytes"], totals["sent_payload_bytes"]),
+        "repair_ratio": _ratio(totals.repair_payload_bytes, totals.sent_payload_bytes),
         "decoded_ratio": _ratio(whole, blocks),
         "decode_failures": float(blocks - whole),
     }

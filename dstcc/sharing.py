@@ -66,11 +66,11 @@ def sharing_metrics(links: Sequence[Link], result: EngineResult) -> dict[str, fl
 def contested_time(links: Sequence[Link], result: EngineResult, link: int) -> ContestedTime | None:
     """What a link carried in its contested time; ``None`` without competing flows or without such time."""
     flows = [flow for flow in result.flows if flow.link == link and not flow.app_limited]
-    if not flows or np.isnan(result.totals["first_send_s"]):
+    if not flows or np.isnan(result.totals.first_send_s):
         return None
     ends = np.unique(result.samples.t_ns)
     starts = np.concatenate([[0], ends[:-1]])
-    begin = max(round(result.totals["first_send_s"] / NS), *(flow.start_ns for flow in flows))
+    begin = max(round(result.totals.first_send_s / NS), *(flow.start_ns for flow in flows))
     end = min(_last_delivery_ns(result), *(_end_ns(flow, result) for flow in flows))
     inside = (starts >= begin) & (ends <= end)
     if not inside.any():
@@ -116,5 +116,5 @@ def _end_ns(flow: FlowResult, result: EngineResult) -> int:
 
 
 def _last_delivery_ns(result: EngineResult) -> int:
-    last_s = result.totals["last_delivery_s"]
+    last_s = result.totals.last_delivery_s
     return -1 if np.isnan(last_s) else round(last_s / NS)

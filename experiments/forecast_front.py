@@ -60,7 +60,7 @@ def play(path: Path, delay: float, seeds: int, controller: str) -> dict[str, Pla
     for row, sender in senders(controller, fleet):
         results = fleet.results(sender)
         values = [fleet.value(*pair) for pair in zip(fleet.configs, results, strict=True)]
-        sent = [float(one.totals["sent_payload_bytes"]) / source for one in results]
+        sent = [float(one.totals.sent_payload_bytes) / source for one in results]
         if row not in best or np.mean(values) > np.mean(best[row][0]):
             best[row] = [values, sent]
     return best

@@ -102,7 +102,7 @@ def played(config: EngineConfig, policy: Policy | None = None) -> tuple[float, f
     levels = play_by_deadline(config.objects, result).levels
     round_trip_ns = 2 * max(max(link.delay_ns) for link in config.links)
     later = config.objects.release_ns[config.objects.layer == 0] > round_trip_ns
-    return weight(config, levels), float((levels[later] < 0).mean()), result.totals["sent_wire_bytes"]
+    return weight(config, levels), float((levels[later] < 0).mean()), result.totals.sent_wire_bytes
 
 
 class Mission:

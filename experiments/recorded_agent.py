@@ -24,7 +24,6 @@ from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss
 from dstcc.engine.config import subflow_links
 from dstcc.learn.policies.controller import Decided
 from dstcc.learn.policies.policy import Policy, load_policy
-from dstcc.placed import placed_rows
 from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 
@@ -92,8 +91,8 @@ def simulated_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.in
 def kernel_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.int64]:
     """The same by the kernel's own counters."""
     placed = np.zeros((int(config.objects.layer.max()) + 1, len(config.links)), dtype=np.int64)
-    for row in placed_rows(result.totals):
-        placed[row["layer"], row["link"]] = row["carried_bytes"]
+    for row in result.placed:
+        placed[row.layer, row.link] = row.carried_bytes
     return placed
 
 

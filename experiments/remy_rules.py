@@ -107,7 +107,7 @@ def utility(config: EngineConfig, rules: tuple[Rule, ...]) -> float:
     carried += [float(flow.slot_delivered_bytes.sum()) for flow in result.flows]
     fair = link.rate_bps / 8 * MSS / WIRE * config.duration_ns / 1e9 / flows
     empty_s = 2 * link.delay_ns[0] / 1e9 + 8 * (WIRE / link.rate_bps + 40 / link.up_rate_bps)
-    seen_s = result.totals["rtt_sum_s"] / max(result.totals["rtt_samples"], 1)
+    seen_s = result.totals.rtt_sum_s / max(result.totals.rtt_samples, 1)
     delay = math.log(max(seen_s, empty_s) / empty_s)
     return statistics.fmean(math.log(max(bytes_, 1.0) / fair) - delay for bytes_ in carried)
 

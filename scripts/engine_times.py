@@ -75,7 +75,7 @@ def measure(path: Path) -> None:
 
         def run(config: EngineConfig = config) -> None:
             nonlocal packets
-            packets = simulate(config).totals["data_packets"]
+            packets = simulate(config).totals.data_packets
 
         print(core_s(run) / packets * 1e9, flush=True)
 

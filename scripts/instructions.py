@@ -39,7 +39,7 @@ from bench.missions import day_config
 from bench.nets import Bulk
 from dstcc.engine import simulate
 
-print(int(simulate({}).totals["data_packets"]))
+print(int(simulate({}).totals.data_packets))
 """
 
 
@@ -49,8 +49,7 @@ def instructions(config: str) -> tuple[int, int, Counter[str]]:
         command = [
             "valgrind",
             "--tool=callgrind",
-            "--toggle-collect=dstcc::Simulation::run_until*",
-            "--toggle-collect=dstcc::Coded::run_until*",
+            "--toggle-collect=dstcc::Trial<*::run_until*",
             f"--callgrind-out-file={folder}/out",
             sys.executable,
             "-c",

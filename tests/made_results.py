@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from dstcc.engine.config import (
     ObjectResults,
     Objects,
     Samples,
+    TransportStats,
 )
 
 S = 1_000_000_000
@@ -51,13 +53,13 @@ def objects(
 
 
 def result(
-    source: Objects, complete_s: Sequence[float | None], *, end_s: float = 100.0, **totals: float
+    source: Objects, complete_s: Sequence[float | None], *, end_s: float = 100.0, **totals: Any
 ) -> EngineResult:
     """A result with these completion times (``None``: never), everything sent at once from second 0."""
     complete = np.array([-1 if t is None else round(t * S) for t in complete_s], dtype=np.int64)
     zeros = np.zeros(len(complete), dtype=np.int64)
     completed = complete >= 0
-    delivered = float(source.payload_bytes[completed].sum())
+    delivered = int(source.payload_bytes[completed].sum())
     done = ObjectResults(
         first_sent_ns=zeros,
         first_arrival_ns=complete,
@@ -68,22 +70,16 @@ def result(
         subflow=zeros,
         given_up=(~completed).astype(np.int64),
     )
-    defaults = {
-        "sent_wire_bytes": 1.1 * float(source.payload_bytes.sum()),
-        "sent_payload_bytes": float(source.payload_bytes.sum()),
-        "retransmitted_payload_bytes": 0.0,
+    defaults: dict[str, Any] = {
+        "sent_wire_bytes": round(1.1 * float(source.payload_bytes.sum())),
+        "sent_payload_bytes": int(source.payload_bytes.sum()),
         "arrived_payload_bytes": delivered,
         "delivered_payload_bytes": delivered,
-        "duplicate_payload_bytes": 0.0,
-        "hol_payload_bytes": 0.0,
-        "hol_wait_byte_s": 0.0,
-        "rtt_sum_s": 0.0,
-        "rtt_samples": 0.0,
         "queue_p95_s": 0.0,
         "first_send_s": 0.0,
         "last_delivery_s": float(complete.max()) / S if completed.any() else float("nan"),
     }
-    return EngineResult(done, _samples(), round(end_s * S), defaults | totals)
+    return EngineResult(done, _samples(), round(end_s * S), TransportStats(**(defaults | totals)))
 
 
 def toy_simulate(config: EngineConfig) -> EngineResult:

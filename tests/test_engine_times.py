@@ -50,4 +50,4 @@ def test_a_builds_process_measures_the_build(tmp_path: Path) -> None:
 
 
 def test_the_packets_are_those_that_are_sent() -> None:
-    assert simulate(trial_config("window-1000")).totals["data_packets"] >= PACKETS[1_000]
+    assert simulate(trial_config("window-1000")).totals.data_packets >= PACKETS[1_000]

@@ -117,14 +117,14 @@ def test_a_probe_is_one_segment_while_an_old_pace_holds(write) -> None:
     """)
     link = net.link(12e6, 0.1, queue_bdp=20, outages_s=((0.2055, 0.5),))
     result = bulk(control(path), link, objects=net.bulk(10**6), duration_s=9)
-    assert result.totals["data_packets"] == 10 + 1 + 1  # the first window, the paced one, the probe
+    assert result.totals.data_packets == 10 + 1 + 1  # the first window, the paced one, the probe
 
 
 def test_a_pacing_rate_is_kept(write) -> None:
     # 1 Mbit/s on the wire whatever the window.
     result = bulk(control(write(constant("(1e6, 1e6)"))))
     assert net.utilisation(result, 1e6) == pytest.approx(1, abs=0.01)
-    assert result.totals["queue_p95_s"] < 1e-3
+    assert result.totals.queue_p95_s < 1e-3
 
 
 LOGGING = """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ TWO_AND_ONE = Objects(
 )
 
 
-def metrics(complete: list[float | None] | None = None, **totals: float) -> Metrics:
+def metrics(complete: list[float | None] | None = None, **totals: Any) -> Metrics:
     made = result(SOURCE, complete or list(COMPLETE), **totals)
     return compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1000.0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.engine import EngineResult, FlowResult, Link, ObjectResults, Samples
+from dstcc.engine import EngineResult, FlowResult, Link, ObjectResults, Samples, TransportStats
 from dstcc.engine.config import NEVER_NS
 from dstcc.sharing import contested_time, flow_documents, jain, sharing_metrics
 
@@ -58,7 +58,7 @@ def result(
         "delivered_bytes": np.array(own_bytes, dtype=np.int64)[subflow],
     }
     objects = ObjectResults(**dict.fromkeys(ObjectResults.__dataclass_fields__, none))
-    totals = {"first_send_s": first_s, "last_delivery_s": last_s}
+    totals = TransportStats(first_send_s=first_s, last_delivery_s=last_s)
     return EngineResult(objects, Samples(**columns), SLOTS * S, totals, tuple(flows))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dstcc.engine import EngineConfig, EngineResult, simulate
+from dstcc.engine import EngineConfig, EngineResult, TransportStats, simulate
 from scripts.random_trials import simulate as ways
 from scripts.random_trials.changing import changing_trial
 from scripts.random_trials.invariants import breaches
@@ -44,6 +44,11 @@ def test_every_way_of_changing_is_drawn() -> None:
     assert {trial.config.transport.mode for trial in trials} == {"stream", "lanes", "coded"}
     assert any(trial.config.transport.scheduler == "redundant" for trial in trials)
     assert any(trial.config.transport.scheduler == "layer-pinned" for trial in trials)
+    for kind in ("coded", "ltp"):
+        of = [trial.config for trial in trials if trial.kind == kind]
+        assert any(link.flows for config in of for link in config.links), kind
+        assert any(config.restarts and config.coding for config in of), kind
+        assert any(config.coding and any(link.flows for link in config.links) for config in of), kind
     for has in (
         any(link.loss.kind == "schedule" for link in links),
         any(link.loss.kind == "gilbert-elliott" for link in links),
@@ -91,7 +96,9 @@ def with_object(result: EngineResult, column: str, change: Callable[[Any], Any])
 
 
 def with_total(result: EngineResult, name: str, change: Callable[[float], float]) -> EngineResult:
-    return replace(result, totals={**result.totals, name: change(result.totals[name])})
+    return replace(
+        result, totals=TransportStats(**{**vars(result.totals), name: change(getattr(result.totals, name))})
+    )
 
 
 WRONG: dict[str, tuple[Callable[[EngineResult], EngineResult], str]] = {
@@ -110,7 +117,7 @@ WRONG: dict[str, tuple[Callable[[EngineResult], EngineResult], str]] = {
     "whole after the end": (lambda r: with_object(r, "complete_ns", lambda _: r.end_ns + 1), "after the end"),
     "unsent bytes": (lambda r: with_object(r, "sent_bytes", lambda _: 0), "more than was sent"),
     "a packet out of nowhere": (
-        lambda r: with_total(r, "arrived_payload_bytes", lambda _: r.totals["sent_payload_bytes"] + 1),
+        lambda r: with_total(r, "arrived_payload_bytes", lambda _: r.totals.sent_payload_bytes + 1),
         "more arrived than was sent",
     ),
     "delivered in all": (

@@ -24,6 +24,7 @@ from .config import (
     Loss,
     ObjectResults,
     Objects,
+    PlacedBytes,
     Relay,
     Restarts,
     Samples,
@@ -31,6 +32,7 @@ from .config import (
     TcpConstants,
     Trace,
     Transport,
+    TransportStats,
 )
 from .simulate import (
     CODED_CONGESTION_NAMES,
@@ -71,6 +73,7 @@ __all__ = [
     "Loss",
     "ObjectResults",
     "Objects",
+    "PlacedBytes",
     "Relay",
     "Restarts",
     "Samples",
@@ -79,6 +82,7 @@ __all__ = [
     "TcpConstants",
     "Trace",
     "Transport",
+    "TransportStats",
     "clairvoyant_weight",
     "law_weight",
     "least_playout_delay_ns",

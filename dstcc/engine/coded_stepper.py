@@ -59,10 +59,11 @@ class CodedStepper:
     def load(self, episode: int, config: EngineConfig) -> None:
         """Begin a trial at time 0 in the place of whatever ran there.
 
-        Raises ValueError for a configuration of another mode, or with more subflows or layers than there are rows.
+        Raises ValueError for a configuration of another mode, or whose sender restarts, or with more subflows or layers
+        than there are rows.
         """
         if config.restarts is not None:
-            raise ValueError("restarts: not of coded layers")
+            raise ValueError("restarts: a stepper runs one connection; see dstcc.engine.restarts")
         self._native.load(episode, config)
 
     def step(self) -> None:
@@ -71,6 +72,10 @@ class CodedStepper:
         A step of an episode that is done changes nothing. Raises ValueError for actions out of their range.
         """
         self._native.step()
+
+    def time_s(self, episode: int) -> float:
+        """Mission time of a trial."""
+        return float(self.episode_values[episode, CODED_EPISODE_VALUES.index("time_s")])
 
     def result(self, episode: int) -> EngineResult:
         """What happened in a trial so far; once it is done, all of it."""

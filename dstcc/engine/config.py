@@ -5,11 +5,11 @@ The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` res
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import pairwise
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -203,7 +203,7 @@ class Link:
         bits = 0.0
         for begin, end in pairwise(sorted(edges)):
             shares = [share[bisect_right(t_ns, begin) - 1] for t_ns, share in steps if t_ns]
-            bits += prod(shares, start=self.rate_bps) * (end - begin) / 1e9
+            bits += math.prod(shares, start=self.rate_bps) * (end - begin) / 1e9
         return bits
 
     def capacity_bits(self, from_ns: int, to_ns: int) -> float:
@@ -635,22 +635,95 @@ class Ledger:
 
 
 @dataclass(frozen=True)
+class TransportStats:
+    """Sums over a trial.
+
+    Bytes, round trips and timeouts are those of the connection under test; drops and losses are the links', whoever's
+    packets they hit. ``engine/src/core/stats.hpp`` has the engine's.
+    """
+
+    sent_wire_bytes: int = 0
+    sent_payload_bytes: int = 0
+    retransmitted_payload_bytes: int = 0
+    repair_payload_bytes: int = 0
+    """Of repair packets, where layers are coded."""
+    arrived_payload_bytes: int = 0
+    """Distinct."""
+    recovered_payload_bytes: int = 0
+    """Decoded from repair packets."""
+    delivered_payload_bytes: int = 0
+    duplicate_payload_bytes: int = 0
+    hol_payload_bytes: int = 0
+    """Held back behind a gap."""
+    hol_wait_byte_s: float = 0.0
+    """Σ bytes × wait."""
+    rtt_sum_s: float = 0.0
+    rtt_samples: int = 0
+    queue_p95_s: float = math.nan
+    """The 95th percentile of the wait in the sender's queues; NaN where nothing was sent."""
+    data_packets: int = 0
+    dropped_queue_packets: int = 0
+    lost_channel_packets: int = 0
+    timeouts: int = 0
+    events: int = 0
+    engine_peak_bytes: int = 0
+    """Records of senders and links: the most held at the end of a slot, of the run, or every 65,536 events; of ``ltp``
+    the sum of what each kind of record took at most."""
+    reorder_peak_bytes: int = 0
+    """Of receivers."""
+    first_send_s: float = math.nan
+    """NaN if never."""
+    last_delivery_s: float = math.nan
+    """NaN if never."""
+
+    # Of a trial that a controller steers, else None.
+    guard_clamps: int | None = None
+    """Window actions out of bounds."""
+    guard_fallbacks: int | None = None
+    """How often NewReno took a subflow's window, or coded packets had no decision."""
+
+    # The kernel's, else None.
+    arrived_packets: int | None = None
+    """Of TCP. The others are of coded trials."""
+    missing_packets: int | None = None
+    refused_packets: int | None = None
+    checked_payload_bytes: int | None = None
+    """Held against what was encoded."""
+    block_peak_bytes: int | None = None
+    decoder_peak_bytes: int | None = None
+    encoder_peak_bytes: int | None = None
+    unusable_answers: int | None = None
+    """Of a policy that steers coded packets: slots for which it gave no decision, or none in time."""
+
+
+@dataclass(frozen=True)
+class PlacedBytes:
+    """Bytes of a layer that were to go over a link, where a kernel's scheduler is told the subflow of each layer."""
+
+    layer: int
+    link: int
+    told_bytes: int
+    """Handed over for the link."""
+    left_bytes: int
+    """Whose first packet left over it."""
+    carried_bytes: int
+    """By the kernel's own counters: carried for the first time."""
+    strayed_bytes: int
+    """Of these, told to go elsewhere."""
+    moved_bytes: int
+    """Carried again after another subflow failed."""
+    late_bytes: int
+    """Carried after the deadline."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
     objects: ObjectResults
     samples: Samples
     end_ns: int
-    totals: dict[str, float]
-    """Sums over the run: ``sent_wire_bytes``, ``sent_payload_bytes``, ``retransmitted_payload_bytes``,
-    ``arrived_payload_bytes`` (distinct), ``delivered_payload_bytes``, ``duplicate_payload_bytes``,
-    ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
-    ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
-    ``events``, ``engine_peak_bytes`` (records of senders and links, the most held at the end of a slot, of the
-    run, or every 65,536 events; of ``ltp`` the sum of what each kind of record took at most),
-    ``reorder_peak_bytes`` (receiver); times ``first_send_s`` and ``last_delivery_s`` (NaN if never). Bytes, RTTs
-    and timeouts are those of the connection under test; drops and losses are the links', whoever's packets they
-    hit."""
+    totals: TransportStats
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
     trace: Trace | None = None
@@ -658,7 +731,8 @@ class EngineResult:
     steps: Steps | None = None
     """Likewise, with ``EngineConfig.trace``."""
     coding: CodingResults | None = None
-    """Of a ``coded`` trial and of ``ltp`` with coding; their totals have ``repair_payload_bytes`` and
-    ``recovered_payload_bytes`` too."""
+    """Of a ``coded`` trial and of ``ltp`` with coding."""
     ledger: Ledger | None = None
     """``None`` unless asked for."""
+    placed: tuple[PlacedBytes, ...] = ()
+    """The kernel's, where its scheduler is told the subflow of each layer."""

@@ -6,6 +6,7 @@
     kept    with a spool: of each layer what was not acknowledged (:class:`~dstcc.engine.config.Ledger`), to be sent
             once there is a connection again; what is captured meanwhile waits there too.
             Without: only what is captured after the boot
+    coded   blocks of layers, and matrices of ``ltp``, end with their connection: what is sent again is coded anew
 
 What arrives after a restart is found by the same trial with links that are dark from then on.
 """
@@ -19,7 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .config import NEVER_NS, EngineConfig, EngineResult, ObjectResults, Objects, Samples
+from .config import (
+    NEVER_NS,
+    EngineConfig,
+    EngineResult,
+    ObjectResults,
+    Objects,
+    Samples,
+    TransportStats,
+)
+from .recoded import coding_of, joined_coding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,10 +38,19 @@ if TYPE_CHECKING:
 
 FOR_GOOD_NS = 10**18
 """An outage until then has no end (``kForeverNs``)."""
-OF_EARTH = ("arrived_payload_bytes", "duplicate_payload_bytes", "hol_payload_bytes", "hol_wait_byte_s")
+OF_EARTH = (
+    "arrived_payload_bytes",
+    "duplicate_payload_bytes",
+    "hol_payload_bytes",
+    "hol_wait_byte_s",
+    "last_delivery_s",
+)
 """Totals to which what is under way at a restart still adds."""
-LARGEST = ("queue_p95_s", "engine_peak_bytes", "reorder_peak_bytes")
-"""Totals of which the largest of all connections counts."""
+JOINED: dict[str, Callable[..., Any]] = {
+    "first_send_s": min,
+    **dict.fromkeys(("queue_p95_s", "engine_peak_bytes", "reorder_peak_bytes", "last_delivery_s"), max),
+}
+"""Totals of which one connection's counts; of others their sum."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +73,8 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
     """A trial of a sender that may restart; ``run`` runs each of its connections.
 
     Samples have the rows of each connection up to its restart; of the slot in which that falls, they have the next
-    connection's share. Raises ValueError for what is not modelled: background flows, layers coded over packets or by
-    ``ltp``, green layers, and packet logs.
+    connection's share; rows of blocks and matrices are those of one connection after another. Raises ValueError for
+    what is not modelled: background flows, green layers, and packet logs.
     """
     restarts = config.restarts
     if restarts is None:
@@ -75,7 +94,8 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
             release_ns=release[rows],
             deadline_ns=objects.deadline_ns[rows],
         )
-        one = replace(config, objects=left, begin_ns=begin_ns, restarts=None, ledger=True)
+        coding = coding_of(config.coding, rows)
+        one = replace(config, objects=left, coding=coding, begin_ns=begin_ns, restarts=None, ledger=True)
         last = at_ns >= config.duration_ns
         sent = run(one if last else replace(one, duration_ns=at_ns))
         over = last or sent.end_ns < at_ns
@@ -105,7 +125,6 @@ def _check(config: EngineConfig) -> None:
     for broken, rule in (
         (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
         (any(link.relay for link in config.links), "a relay's queue would go on, which is not modelled"),
-        (config.coding is not None or config.transport.mode == "coded", "not of coded layers"),
         (len(green) > 0, "nobody acknowledges a green layer"),
         (config.trace, "packet logs are of one connection"),
     ):
@@ -139,6 +158,10 @@ def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bo
         samples=_joined_samples(stretches),
         end_ns=max(ends),
         totals=_joined_totals(stretches, objects),
+        coding=joined_coding(
+            [(one.rows, one.sent.coding, one.heard.coding) for one in stretches],
+            len(config.objects.payload_bytes),
+        ),
     )
 
 
@@ -198,20 +221,17 @@ def _joined_samples(stretches: list[_Stretch]) -> Samples:
     return Samples(**{name: np.concatenate(parts) for name, parts in columns.items()})
 
 
-def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> dict[str, float]:
-    out: dict[str, float] = {}
-    for name in stretches[0].sent.totals:
-        values = [(one.heard if name in OF_EARTH else one.sent).totals[name] for one in stretches]
+def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> TransportStats:
+    sent, heard = [vars(one.sent.totals) for one in stretches], [vars(one.heard.totals) for one in stretches]
+    out: dict[str, Any] = {}
+    for name, first in sent[0].items():
+        values = [one[name] for one in (heard if name in OF_EARTH else sent)]
         if name == "events":
-            values += [one.heard.totals[name] for one in stretches if one.heard is not one.sent]
-        if name in LARGEST:  # NaN is what a connection says that sent nothing
-            out[name] = max((value for value in values if not isnan(value)), default=nan)
-        else:
+            values += [one.heard.totals.events for one in stretches if one.heard is not one.sent]
+        if name in JOINED:  # NaN is what a connection says that sent nothing
+            out[name] = JOINED[name]((value for value in values if not isnan(value)), default=nan)
+        elif first is not None:
             out[name] = sum(values)
-    out["retransmitted_payload_bytes"] += float(sum(_repeated(one).sum() for one in stretches))
-    out["delivered_payload_bytes"] = float(objects.delivered_bytes.sum())
-    first = [one.sent.totals["first_send_s"] for one in stretches]
-    last = [one.heard.totals["last_delivery_s"] for one in stretches]
-    out["first_send_s"] = min((at for at in first if not isnan(at)), default=nan)
-    out["last_delivery_s"] = max((at for at in last if not isnan(at)), default=nan)
-    return out
+    out["retransmitted_payload_bytes"] += sum(int(_repeated(one).sum()) for one in stretches)
+    out["delivered_payload_bytes"] = int(objects.delivered_bytes.sum())
+    return TransportStats(**out)

@@ -18,6 +18,7 @@ from .config import (
     Samples,
     Steps,
     Trace,
+    TransportStats,
 )
 from .restarts import with_restarts
 
@@ -53,7 +54,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         objects=ObjectResults(**raw["objects"]),
         samples=Samples(**raw["samples"]),
         end_ns=raw["end_ns"],
-        totals=raw["totals"],
+        totals=TransportStats(**raw["totals"]),
         flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
         steps=None if raw["steps"] is None else Steps(**raw["steps"]),
@@ -95,7 +96,7 @@ def law_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:
 
 
 def patience_ns(config: EngineConfig) -> int:
-    """For how long nothing may be delivered before a run without a duration ends (``engine/src/core/stall.hpp``).
+    """For how long nothing may be delivered before a run without a duration ends (``engine/src/link/stall.hpp``).
     Outages that end do not count."""
     return _engine.patience(config)
 

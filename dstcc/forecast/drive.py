@@ -11,6 +11,7 @@ from dstcc.coded.channels import GRID
 from dstcc.coded.shown import act, mission_of, seen_of
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
+from dstcc.engine.restarts import with_restarts
 from dstcc.engine.stepper import RUNNING
 from dstcc.learn.policies.controller import Decided
 
@@ -58,16 +59,24 @@ class Pilot:
 
 def drive(policy: ForecastPolicy, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
     """Run a coded trial to its end. Raises :class:`~dstcc.errors.PolicyError` for one unlike those of the training."""
-    stepper = CodedStepper(1, len(subflow_links(config.links)), layers_of(config))
+    return with_restarts(config, lambda one: _drive(policy, one, layers_of(config), watcher))
+
+
+def _drive(
+    policy: ForecastPolicy, config: EngineConfig, layers: int, watcher: Watcher | None
+) -> EngineResult:
+    """One connection, of which nothing is decided before it begins."""
+    subflows = subflow_links(config.links)
+    stepper = CodedStepper(1, len(subflows), layers)
     stepper.load(0, config)
-    pilot = Pilot(policy, trial_mission(config), watcher)
+    while stepper.done[0] == RUNNING and stepper.time_s(0) * 1e9 < config.begin_ns:
+        stepper.step()
+    pilot = Pilot(policy, mission_of([config], layers, subflows), watcher)
     while stepper.done[0] == RUNNING:
         act(stepper, pilot.decide(stepper))
         stepper.step()
     result = stepper.result(0)
-    return replace(
-        result, totals=result.totals | {"guard_clamps": 0.0, "guard_fallbacks": float(pilot.fallen)}
-    )
+    return replace(result, totals=replace(result.totals, guard_clamps=0, guard_fallbacks=pilot.fallen))
 
 
 def trial_mission(config: EngineConfig) -> Mission:

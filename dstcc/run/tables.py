@@ -320,7 +320,7 @@ def _slot_lengths_ns(outcome: Outcome) -> NDArray[np.int64]:
 
 def _duration_s(result: EngineResult) -> float | None:
     """From the first send to the last delivery; ``None`` when nothing was delivered."""
-    active_s = result.totals["last_delivery_s"] - result.totals["first_send_s"]
+    active_s = result.totals.last_delivery_s - result.totals.first_send_s
     return float(active_s) if np.isfinite(active_s) else None
 
 

@@ -24,7 +24,6 @@ from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.layers import layer_weights
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
-from dstcc.placed import placed_rows
 from dstcc.scenario import Scenario, Source, TrialSetup, engine_config, load_source
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
@@ -89,7 +88,7 @@ class Outcome:
     @property
     def layers(self) -> list[dict[str, int]]:
         """What the kernel's scheduler says that each link carried of each layer, where it was told which has which."""
-        return placed_rows(self.result.totals)
+        return [vars(row) for row in self.result.placed]
 
 
 @dataclass(frozen=True)

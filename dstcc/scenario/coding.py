@@ -169,12 +169,6 @@ def check_coding(scenario: Scenario) -> None:
         _check_ltp(scenario, coding)
     if transport.mode != CODED:
         return
-    shared = [link.name for link in scenario.link if link.flows or link.mix]
-    if shared:
-        raise broken(
-            f"'coded': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
-            key="transport.mode",
-        )
     delay_s = scenario.playout.delay_s
     if delay_s is not None and scenario.playout.mode == "deadline":
         problem = _too_long(coding or Coding(), delay_s)

@@ -61,7 +61,7 @@ from .physics import abstract_keys
 from .physics import check as check_physics
 from .relay import Relay
 from .restarts import Restart, check_restart
-from .traffic import CrossTraffic, Flow, Mix
+from .traffic import CrossTraffic, Flow, Mix, check_same
 from .variant import Variant, as_variant, place_of
 
 MAX_LAYERS = 8
@@ -520,16 +520,10 @@ class Scenario(Table):
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
         check_windows(self)
         check_coding(self)
-        check_restart(self.transport, self.link, self.coding)
+        check_restart(self.transport, self.link)
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken("needs one subflow a link", key="transport.layer_links")
-        shared = [link.name for link in self.link if link.flows or link.mix]
-        transfers = [name for name in self.transport.congestion if name in TRANSFERS]
-        if shared and transfers:
-            raise broken(
-                f"'{transfers[0]}': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
-                key="transport.congestion",
-            )
+        check_same(self.transport.congestion, self.link)
         for key in PER_LINK_KEYS:
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from dstcc.algorithms import TRANSFERS
 from dstcc.clock import Clock
 from dstcc.engine.config import Restarts
 
@@ -45,17 +44,11 @@ def engine_restarts(restart: Restart | None) -> Restarts | None:
     return Restarts(tuple(map(ns, restart.at_s)), ns(restart.boot_s), restart.spool)
 
 
-def check_restart(transport: Transport, links: tuple[Link, ...], coding: Any) -> None:
+def check_restart(transport: Transport, links: tuple[Link, ...]) -> None:
     """Raise :class:`PydanticCustomError` for a restart of what is not modelled."""
     if transport.restart is None:
         return
     key = "transport.restart"
-    if transport.mode == "coded":
-        raise broken(
-            'needs mode = "stream" or "lanes": blocks of coded layers are not taken up again', key=key
-        )
-    if coding is not None and any(name in TRANSFERS for name in transport.congestion):
-        raise broken("cannot stand beside [coding]: matrices of ltp are not taken up again", key=key)
     if transport.ltp_green_from_layer is not None:
         raise broken("cannot stand beside ltp_green_from_layer: nobody acknowledges a green layer", key=key)
     shared = next((link.name for link in links if link.flows or link.mix), None)

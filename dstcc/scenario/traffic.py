@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -14,6 +14,9 @@ from dstcc.engine.config import Flow as EngineFlow
 from dstcc.wire import HEADER_BYTES
 
 from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
+
+if TYPE_CHECKING:
+    from .model import Link
 
 MAX_FLOWS = 1_000
 """Most flows of one entry; each costs the memory of its window."""
@@ -35,6 +38,17 @@ def _known(name: str) -> str:
 
 _Control = Annotated[str, AfterValidator(_known)]
 """A congestion control, or ``same``: the one under test."""
+
+
+def check_same(congestion: Iterable[str], links: Sequence[Link]) -> None:
+    """Raise where a flow is to have the control under test, and that is none of TCP's."""
+    foreign = next((name for name in congestion if name in TRANSFERS or name in CODED_ONLY), None)
+    for index, link in enumerate(links):
+        if foreign is not None and any(flow.congestion == SAME for flow in link.flows):
+            raise broken(
+                f"\"{SAME}\" is '{foreign}' here, which TCP does not have; name the flow's own",
+                key=f"link.{index}.flows.congestion",
+            )
 
 
 class _OnOff(Table):

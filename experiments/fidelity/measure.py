@@ -86,8 +86,8 @@ def _seen(cell: Cell, scenario: Scenario, setup: TrialSetup, result: EngineResul
         played = compute(setup.objects, result, playback, best_weight=1.0).values["weighted_layers"]
     length_s = scenario.scenario.duration_s or scenario.video.loop_to_s or result.end_ns / 1e9
     return Seen(
-        8 * totals["delivered_payload_bytes"] / length_s,
-        totals["rtt_sum_s"] / totals["rtt_samples"],
-        totals["retransmitted_payload_bytes"] / totals["sent_payload_bytes"],
+        8 * totals.delivered_payload_bytes / length_s,
+        totals.rtt_sum_s / totals.rtt_samples,
+        totals.retransmitted_payload_bytes / totals.sent_payload_bytes,
         played,
     )

@@ -22,7 +22,7 @@
 #include "coding/sender_view.hpp"
 #include "coding/setup.hpp"
 #include "controller.hpp"
-#include "core/stall.hpp"
+#include "link/stall.hpp"
 #include "craft.hpp"
 #include "earth.hpp"
 

@@ -81,6 +81,23 @@ struct Forecast {
     Time one_way_ns, repair_ns;  // a repair: a round trip
 };
 
+// What a sender knows of its path: light time, as any mission planner does; round trips; and, where it measures what the path
+// carries, what it has in its own queue and how much of that leaves in a nanosecond (0: not known).
+struct Known {
+    Time one_way_ns, srtt_ns, min_rtt_ns;
+    double queued_bytes, bytes_per_ns;
+};
+
+// The queue on the way is what the round trip shows above its least; `by_queue`: its own queue tells the wait without a round
+// trip's delay. What exceeds `room_bytes` takes `ns_per_byte`.
+inline Forecast forecast(Time now, const Known& path, bool by_queue, double ns_per_byte, std::int64_t room_bytes) {
+    double wait = static_cast<double>(std::max<Time>(path.srtt_ns - path.min_rtt_ns, 0));
+    if (by_queue) wait = path.bytes_per_ns > 0 ? path.queued_bytes / path.bytes_per_ns : 0;
+    const Time light = now + path.one_way_ns;
+    return {light,           light + static_cast<Time>(std::min(wait, kFarNs)), ns_per_byte, room_bytes,
+            path.one_way_ns, std::max(path.srtt_ns, 2 * path.one_way_ns)};
+}
+
 // ------------------------------------------------------------------------------------------------------ timeliness
 
 inline Time due(const Layer& layer, const Forecast& path, Slack slack, double repair_share) {
@@ -136,6 +153,13 @@ Set in_time(const View& view, Object object, Slack slack, Set set) {
 // being there at `light_ns`, can bring its next byte in time.
 inline bool lost_cause(const Layer& layer, bool hopeless, Time light_ns) {
     return hopeless || (layer.deadline != kNever && light_ns > layer.deadline);
+}
+
+// A layer whose turn has come on a path: it could not be decoded, is too late, or has less time for a repair than the newest of its
+// level. `late` says so of a layer and a slack, there.
+template <class Late>
+bool outdated(Object object, Object newest, bool hopeless, Late&& late) {
+    return hopeless || late(object, Slack::kLight) || (late(object, Slack::kRepair) && !late(newest, Slack::kRepair));
 }
 
 // ----------------------------------------------------------------------------------------------------------- levels
@@ -235,6 +259,12 @@ private:
     std::size_t head_ = 0, waiting_ = 0;
     Object front_ = 0;
 };
+
+// Give up the lost causes at the front of a level.
+template <class Lost, class GiveUp>
+void drop_lost(const WaitingLevel& level, Lost&& lost, GiveUp&& give_up) {
+    while (!level.empty() && lost(level.front())) give_up(level.front());
+}
 
 // Of a level the first layer that some path of `ready` can bring in time, the oldest of these over all paths: a path with
 // a longer light time passes over what only a shorter one can still save. `passable` says of each that is passed over

@@ -37,7 +37,7 @@ from .link_plan import is_played
 from .module import guest_module
 from .names import misfit
 from .native import program
-from .outcome import UNUSABLE, read_result
+from .outcome import read_result
 from .plan import (
     MAX_LANES,
     job_of,
@@ -244,9 +244,9 @@ def _result(folder: Path, config: EngineConfig) -> EngineResult:
     result, guard = read_result(folder / RESULT, config), folder / GUARD
     if not guard.exists():
         return result
-    guarded = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
-    guarded["guard_fallbacks"] += result.totals.get(UNUSABLE, 0.0)
-    return replace(result, totals=result.totals | guarded)
+    guarded: dict[str, int] = json.loads(guard.read_text())
+    guarded["guard_fallbacks"] += result.totals.unusable_answers or 0
+    return replace(result, totals=replace(result.totals, **guarded))
 
 
 def _job(config: EngineConfig, *, on_host: bool = False) -> Job:

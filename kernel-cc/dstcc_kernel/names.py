@@ -113,7 +113,15 @@ def _coded(scenario: Scenario) -> str | None:
         return "transport.restart: coded layers are taken up again in the simulator only"
     if scenario.subflows > MAX_CODED_SUBFLOWS:
         return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
-    return _others_traffic(scenario) or _too_many(len(scenario.link), 0, lanes=False)
+    return _flows_beside_coded(scenario) or _too_many(len(scenario.link), 0, lanes=False)
+
+
+def _flows_beside_coded(scenario: Scenario) -> str | None:
+    for index, link in enumerate(scenario.link):
+        if link.flows or (link.mix is not None and link.mix.tcp_share > 0):
+            key = "flows" if link.flows else "mix"
+            return f"link.{index}.{key}: beside coded packets others' TCP exists in the simulator only"
+    return None
 
 
 def _others_traffic(scenario: Scenario) -> str | None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from dstcc.engine.config import CodingResults, EngineResult, Ledger, ObjectResults, Samples
+from dstcc.engine.config import (
+    CodingResults,
+    EngineResult,
+    Ledger,
+    ObjectResults,
+    PlacedBytes,
+    Samples,
+    TransportStats,
+)
 from dstcc.errors import DstccError
-from dstcc.placed import placed_totals
 from dstcc.reading import read_bytes
 
 from .plan import slot_ns
@@ -36,16 +44,14 @@ BYTES = (
     "duplicate_payload",
     "hol_payload",
 )
-UNUSABLE = "unusable_answers"
-"""Of a policy that steers coded packets: slots for which it gave no decision, or none in time."""
 COUNTS = (
     "arrived_packets",
     *("repair_payload_bytes", "recovered_payload_bytes", "checked_payload_bytes", "timeouts"),
     *("dropped_queue_packets", "missing_packets", "refused_packets"),
     *("block_peak_bytes", "decoder_peak_bytes", "encoder_peak_bytes"),
-    UNUSABLE,
+    "unusable_answers",
 )
-"""The first of TCP's trials, the others of coded ones; ``checked``: held against what was encoded."""
+"""The first of TCP's trials, the others of coded ones."""
 
 MOST_NS = 1 << 62
 """Of a time, in mission time."""
@@ -94,9 +100,10 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
         objects=_objects(rows, scale),
         samples=_samples(numbers[objects : objects + samples].reshape(-1, SAMPLE_COLUMNS), config, end_ns),
         end_ns=end_ns,
-        totals=_totals(header, header.get("placed", []), scale),
+        totals=_totals(header, scale),
         coding=_coding(numbers[objects + samples :], coding, scale) if sum(coding) else None,
         ledger=_ledger(path, numbers[objects + samples :], config) if ledger else None,
+        placed=tuple(PlacedBytes(*row) for row in sorted(header.get("placed", []))),
     )
 
 
@@ -200,21 +207,18 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     )
 
 
-def _totals(header: dict[str, Any], placed: list[list[int]], scale: float) -> dict[str, float]:
+def _totals(header: dict[str, Any], scale: float) -> TransportStats:
     first, last = header["first_send_ns"], header["last_delivery_ns"]
     wait = header["queue_p95_s"]
-    return {
-        **{f"{name}_bytes": float(header[f"{name}_bytes"]) for name in BYTES},
-        "hol_wait_byte_s": header["hol_wait_byte_s"] * scale,
-        "rtt_sum_s": header["rtt_sum_s"] * scale,
-        "rtt_samples": float(header["rtt_samples"]),
-        "queue_p95_s": float("nan") if wait is None else wait * scale,
-        "data_packets": float(header["data_packets"]),
-        **{name: float(header[name]) for name in COUNTS if name in header},
-        "first_send_s": first * scale / 1e9 if first >= 0 else float("nan"),
-        "last_delivery_s": last * scale / 1e9 if last >= 0 else float("nan"),
-        **placed_totals(placed),
-    }
+    return TransportStats(
+        **{f"{name}_bytes": header[f"{name}_bytes"] for name in BYTES},
+        **{name: header[name] for name in ("rtt_samples", "data_packets", *COUNTS) if name in header},
+        hol_wait_byte_s=header["hol_wait_byte_s"] * scale,
+        rtt_sum_s=header["rtt_sum_s"] * scale,
+        queue_p95_s=math.nan if wait is None else wait * scale,
+        first_send_s=first * scale / 1e9 if first >= 0 else math.nan,
+        last_delivery_s=last * scale / 1e9 if last >= 0 else math.nan,
+    )
 
 
 def _mission(times_ns: NDArray[np.int64], scale: float) -> NDArray[np.int64]:

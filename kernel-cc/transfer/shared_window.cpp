@@ -6,7 +6,8 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kLooks = 16;   // TCP_INFO is read so many times a round trip, and with each new window
+constexpr double kHeaderBytes = 40;  // what links weigh beside a segment's payload (dstcc/wire.py)
+constexpr Time kLooks = 16;          // TCP_INFO is read so many times a round trip, and with each new window
 constexpr double kAhead = 2;  // looks' worth of data that TCP is given ahead of its pace, as a look may come late
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -224,10 +225,9 @@ int SharedWindow::nearest(Set links, std::int64_t bytes) const {
 bool SharedWindow::outdated(int object, int newest, int link) const {
     using dstcc_dispatch::late;
     using dstcc_dispatch::Slack;
-    const dstcc_dispatch::Forecast& path = forecasts_[at(link)];
-    if (waiting_.hopeless(object) || late(waiting_.layer(object), path, Slack::kLight, repair_)) return true;
-    return late(waiting_.layer(object), path, Slack::kRepair, repair_) &&
-           !late(waiting_.layer(newest), path, Slack::kRepair, repair_);
+    return dstcc_dispatch::outdated(object, newest, waiting_.hopeless(object), [&](int o, Slack slack) {
+        return late(waiting_.layer(o), forecasts_[at(link)], slack, repair_);
+    });
 }
 
 // The sender's own order, as the simulator's for layers that a table assigns to subflows (dispatch/assigned.cpp): a layer waits
@@ -283,17 +283,10 @@ bool SharedWindow::bind(Set ready, Time now) {
 void SharedWindow::forecast(Time now) {
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         const Path& path = paths_[i];
-        const Time light = now + path.one_way, repair = std::max(path.srtt, 2 * path.one_way);
-        const double wire = path.pace * (plan_.mss + 40.0) / plan_.mss;
-        const double queueing = static_cast<double>(std::max<Time>(path.srtt - path.min_rtt, 0));
-        const double in_line =
-            path.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
-        forecasts_[i] = {light,
-                         light + static_cast<Time>(std::min(tabled_ ? queueing : in_line, dstcc_dispatch::kFarNs)),
-                         path.pace > 0 ? 1 / path.pace : 0,
-                         0,
-                         path.one_way,
-                         repair};
+        const double queued = static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now));
+        const double wire = path.pace * (plan_.mss + kHeaderBytes) / plan_.mss;
+        forecasts_[i] = dstcc_dispatch::forecast(now, {path.one_way, path.srtt, path.min_rtt, queued, wire}, !tabled_,
+                                                 path.pace > 0 ? 1 / path.pace : 0, 0);
     }
 }
 

@@ -59,11 +59,9 @@ void Waiting::leave(int object, std::int64_t rest) {
 void Waiting::drop_lost(Time light) {
     if (!plan_.drop_late) return;
     for (const Level& level : levels_)
-        while (!level.empty()) {
-            const auto object = static_cast<int>(level.front());
-            if (!dstcc_dispatch::lost_cause(layer(object), hopeless(object), light)) break;
-            drop(object);
-        }
+        dstcc_dispatch::drop_lost(
+            level, [&](int object) { return dstcc_dispatch::lost_cause(layer(object), hopeless(object), light); },
+            [this](int object) { drop(object); });
 }
 
 void Waiting::drop(int object) {

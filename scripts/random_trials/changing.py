@@ -1,4 +1,5 @@
-"""What a trial has beyond :mod:`.draw`: channels that change, outages that nobody announced, jumps of the delay.
+"""What a trial has beyond :mod:`.draw`: channels that change, outages that nobody announced, jumps of the delay,
+others' flows and restarts beside coded packets and ``ltp``.
 
 These draws have streams of their own, so that a trial without them is the same trial.
 """
@@ -8,10 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from dstcc.engine import CrossTraffic, EngineConfig, Link, Loss, Relay
+import numpy as np
+
+from dstcc.engine import Coding, CrossTraffic, EngineConfig, Link, Loss, Relay
 
 from .chance import log_uniform, maybe, ns
-from .draw import draw_trial
+from .draw import draw_restarts, draw_trial
+from .links import draw_flow
 from .trial import Trial
 
 
@@ -20,6 +24,7 @@ def changing_trial(seed: int, number: int) -> Trial:
     trial = draw_trial(seed, number)
     rng = Random(f"changing {seed}/{number}")
     config = with_changes(rng, trial.config)
+    config = with_company(Random(f"company {seed}/{number}"), trial, config)
     config = with_relays(Random(f"relays {seed}/{number}"), config)
     return replace(trial, config=with_rates(Random(f"rates {seed}/{number}"), config))
 
@@ -42,6 +47,33 @@ def with_changes(rng: Random, config: EngineConfig) -> EngineConfig:
             changed = replace(changed, queue_bytes=rng.choice([1500, 4000, 10**9]))
         links.append(changed)
     return replace(config, links=tuple(links))
+
+
+def with_company(rng: Random, trial: Trial, config: EngineConfig) -> EngineConfig:
+    """Coded packets and ``ltp``, which :mod:`.draw` leaves alone, with TCP flows of others or a sender that restarts;
+    and ``ltp`` with matrices."""
+    if trial.kind not in ("coded", "ltp"):
+        return config
+    if trial.kind == "ltp" and maybe(rng, 0.4):
+        layers = int(config.objects.layer.max()) + 1
+        none = np.zeros(0, dtype=np.int64)
+        block_ns = max(1, round(config.duration_ns * log_uniform(rng, 0.002, 0.2)))
+        config = replace(config, coding=Coding(none, block_ns, (rng.choice([0.05, 0.3]),) * layers))
+    if config.restarts is None and maybe(rng, 0.5):
+        seconds = config.duration_ns / 1e9
+        links = [
+            replace(
+                link,
+                flows=tuple(
+                    draw_flow(rng, link.rate_bps, seconds, own=False) for _ in range(rng.choice([0, 1, 2]))
+                ),
+            )
+            for link in config.links
+        ]
+        return replace(config, links=tuple(links))
+    if trial.kind == "coded" and trial.number % 2 == 0:  # the others are stepped, which is one connection
+        return replace(config, restarts=draw_restarts(rng, "tcp", config))
+    return config
 
 
 def with_relays(rng: Random, config: EngineConfig) -> EngineConfig:

@@ -19,7 +19,7 @@ MOST_WORDS = 256
 
 
 def as_coded(rng: Random, config: EngineConfig) -> EngineConfig:
-    """The same links and data under ``coded``, which shares links with datagrams only and keeps no order."""
+    """The same links and data under ``coded``, which keeps no order; :mod:`.changing` has flows beside it."""
     return replace(
         config,
         links=tuple(replace(link, flows=()) for link in config.links),

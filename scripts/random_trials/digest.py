@@ -47,7 +47,7 @@ def digests(result: EngineResult) -> dict[str, str]:
     parts["objects"].put_all(vars(result.objects).items())
     parts["objects"].put("end_ns", result.end_ns)
     parts["samples"].put_all(vars(result.samples).items())
-    for name, value in sorted(result.totals.items()):
+    for name, value in sorted(vars(result.totals).items()):
         parts["cost" if name in COST else "totals"].put(name, value)
     for flow in result.flows:
         parts["flows"].put_all(vars(flow).items())

@@ -81,28 +81,30 @@ def _objects(config: EngineConfig, result: EngineResult) -> Iterator[str]:
 
 def _totals(config: EngineConfig, result: EngineResult) -> Iterator[str]:
     total = result.totals
-    of_layers = float(result.objects.sent_bytes.sum()) + total.get("repair_payload_bytes", 0.0)
+    of_layers = float(result.objects.sent_bytes.sum()) + total.repair_payload_bytes
     probes = (
         config.coding is not None and config.transport.mode == "coded"
     )  # repair for what may be there already
     rules = {
-        "delivered in all is not the sum of the layers": total["delivered_payload_bytes"]
+        "delivered in all is not the sum of the layers": total.delivered_payload_bytes
         != float(result.objects.delivered_bytes.sum()),
-        "less sent in all than of the layers and repair": total["sent_payload_bytes"] < of_layers,
-        "sent in all is not the sum of the layers": not probes and total["sent_payload_bytes"] != of_layers,
-        "more arrived than was sent": total["arrived_payload_bytes"] > total["sent_payload_bytes"],
-        "more delivered than arrived or was recovered": total["delivered_payload_bytes"]
-        > total["arrived_payload_bytes"] + total.get("recovered_payload_bytes", 0.0),
-        "more repeated than sent": total["retransmitted_payload_bytes"] > total["sent_payload_bytes"],
-        "fewer bytes on the wire than payload": total["sent_wire_bytes"] < total["sent_payload_bytes"],
-        "more arrived than the links carry": total["arrived_payload_bytes"] * 8
+        "less sent in all than of the layers and repair": total.sent_payload_bytes < of_layers,
+        "sent in all is not the sum of the layers": not probes and total.sent_payload_bytes != of_layers,
+        "more arrived than was sent": total.arrived_payload_bytes > total.sent_payload_bytes,
+        "more delivered than arrived or was recovered": total.delivered_payload_bytes
+        > total.arrived_payload_bytes + total.recovered_payload_bytes,
+        "more repeated than sent": total.retransmitted_payload_bytes > total.sent_payload_bytes,
+        "fewer bytes on the wire than payload": total.sent_wire_bytes < total.sent_payload_bytes,
+        "more arrived than the links carry": total.arrived_payload_bytes * 8
         > sum(_carries_bps(link) for link in config.links) * result.end_ns / 1e9
         + 8 * config.transport.mss_bytes,
         "an end beyond the duration": result.end_ns > config.duration_ns,
     }
     yield from (f"totals: {rule}" for rule, broken in rules.items() if broken)
-    for name, value in total.items():
-        if value < 0 or (math.isnan(value) and name not in TIMES and total["arrived_payload_bytes"] > 0):
+    for name, value in vars(total).items():
+        if value is None:
+            continue
+        if value < 0 or (math.isnan(value) and name not in TIMES and total.arrived_payload_bytes > 0):
             yield f"totals: {name} is {value}"
 
 

@@ -68,7 +68,7 @@ def _again(seed: int, trial: Trial, way: Way) -> Iterator[tuple[str, Way]]:
     one = trial.config.restarts is None
     if trial.kind == "tcp" and trial.number % 4 == 1 and not agents and one:
         yield "slot by slot", lambda config: run_steered(seed, trial, config, silent=True)
-    if trial.kind == "coded" and trial.number % 4 == 2:
+    if trial.kind == "coded" and trial.number % 4 == 2 and one:
         yield "slot by slot", lambda config: run_coded(seed, trial, config, silent=True)
 
 

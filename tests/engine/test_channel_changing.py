@@ -110,8 +110,8 @@ def test_the_queues_limit_is_in_bytes_whatever_the_rate() -> None:
     # At a quarter of the rate four packets come while one leaves: of n the queue has n - n / 4. It holds 10 with the
     # one in service: the first that is dropped is the one that would be the 11th.
     on = replace(line((0, 0.25)), queue_bytes=10 * WIRE)
-    assert coded(on, 13).totals["dropped_queue_packets"] == 0
-    assert coded(on, 14).totals["dropped_queue_packets"] == 1
+    assert coded(on, 13).totals.dropped_queue_packets == 0
+    assert coded(on, 14).totals.dropped_queue_packets == 1
     # What stands there of 40 packets a quarter of a second later, when half are served... the sampler sees bytes.
     queue = coded(replace(line((0, 0.01)), queue_bytes=10**6), 100).samples.queue_bytes
     # Sent from 1 s to 1.1 s; at 1.25 s a hundredth of 0.25 s is served: 2.5 packets.
@@ -122,7 +122,7 @@ def test_a_sender_passes_over_what_its_queue_makes_late_at_the_rate_of_now() -> 
     # Ten packets wait for 40 ms each at a fortieth of the rate: with a playout delay of 0.5 s + 0.2 s five fit.
     late = coded(line((0, 0.025)), 10, playout_s=0.7)
     assert late.objects.complete_ns[0] == -1
-    assert 4 <= late.totals["arrived_payload_bytes"] / MSS <= 6
+    assert 4 <= late.totals.arrived_payload_bytes / MSS <= 6
 
 
 def test_the_bound_counts_what_the_line_carries() -> None:
@@ -159,9 +159,9 @@ def test_what_is_sent_into_an_outage_nobody_announced_is_lost_and_its_sender_doe
     dark = ((ns(1.005), ns(1.01)),)
     announced = coded(replace(link(), outages_ns=dark))
     surprised = coded(replace(link(), unannounced_ns=dark))
-    assert announced.totals["lost_channel_packets"] == 0
+    assert announced.totals.lost_channel_packets == 0
     # 5 packets are in service within [1.005 s, 1.01 s); the one that ends at 1.005 s gets through.
-    assert surprised.totals["lost_channel_packets"] == 5
+    assert surprised.totals.lost_channel_packets == 5
     assert opening(replace(link(), unannounced_ns=((0, ns(5)),))) == 0
     assert opening(replace(link(), outages_ns=((0, ns(5)),))) == ns(5)
 
@@ -171,7 +171,7 @@ def test_both_kinds_of_outages_are_one_where_they_touch() -> None:
     made = config("open-loop", on, objects=live(1, (20 * MSS,)), mode="coded", handshake=False)
     result = simulate(replace(made, coding=Coding(made.objects.chunk, ns(1), ())))
     # The plan says that the link is up at 1.006 s: 4 packets are lost until 1.01 s.
-    assert result.totals["lost_channel_packets"] == 4
+    assert result.totals.lost_channel_packets == 4
 
 
 def test_acknowledgements_are_lost_in_it_too() -> None:
@@ -180,8 +180,8 @@ def test_acknowledgements_are_lost_in_it_too() -> None:
         on = replace(link(), unannounced_ns=dark)
         made = config("open-loop", on, objects=live(2, (20 * MSS,), chunk_s=5), mode="coded", handshake=False)
         result = simulate(replace(made, coding=Coding(made.objects.chunk, ns(5), ())))
-        assert result.totals["lost_channel_packets"] == 0
-        return result.totals["timeouts"]
+        assert result.totals.lost_channel_packets == 0
+        return result.totals.timeouts
 
     assert timeouts() == 0
     assert timeouts((ns(5.5), ns(5.6))) >= 1

@@ -101,7 +101,7 @@ def test_packets_take_the_curve_and_stay_in_order():
     sent = result.objects.first_sent_ns
     expected, _ = delays(link, (sent + net.ns(0.001)).tolist())
     np.testing.assert_array_equal(result.objects.first_arrival_ns - sent - net.ns(0.001), expected)
-    assert result.totals["hol_payload_bytes"] == 0
+    assert result.totals.hol_payload_bytes == 0
 
 
 def test_a_curve_that_outruns_time_is_refused():

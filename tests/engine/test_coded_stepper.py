@@ -114,7 +114,7 @@ def test_a_place_decided_from_the_start_is_that_of_the_configuration() -> None:
 def test_a_pace_that_is_pressed_is_a_pace() -> None:
     pressed = stepped(mission(repair=(0.1,)), pace=[[0.5, 0.5]])
     slow = simulate(mission(repair=(0.1,), pace_bps=0.5e6))
-    assert pressed.totals["data_packets"] == slow.totals["data_packets"]
+    assert pressed.totals.data_packets == slow.totals.data_packets
     assert np.array_equal(pressed.objects.complete_ns, slow.objects.complete_ns)
 
 

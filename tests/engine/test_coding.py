@@ -58,9 +58,9 @@ def test_source_packets_go_as_they_are_and_are_there_at_once() -> None:
     assert coding is not None
     assert (coding.source_packets[0], coding.repair_packets[0], coding.whole[0]) == (8, 2, 1)  # 0.25 x 8
     assert coding.recovered.tolist() == [0, 0, 0, 0]
-    assert result.totals["repair_payload_bytes"] == 2 * MSS
-    assert result.totals["sent_payload_bytes"] == 10 * MSS
-    assert result.totals["retransmitted_payload_bytes"] == 0
+    assert result.totals.repair_payload_bytes == 2 * MSS
+    assert result.totals.sent_payload_bytes == 10 * MSS
+    assert result.totals.retransmitted_payload_bytes == 0
 
 
 def test_a_share_is_rounded_up() -> None:
@@ -82,8 +82,8 @@ def test_a_block_is_brought_back_by_any_k() -> None:
     assert coding.recovered.tolist() == [0, 1, 0, 0]
     assert coding.decoded_ns[0] == back
     assert (coding.repair_packets[0], coding.planned_packets[0], coding.whole[0]) == (2, 2, 1)
-    assert result.totals["recovered_payload_bytes"] == MSS
-    assert result.totals["delivered_payload_bytes"] == 8 * MSS
+    assert result.totals.recovered_payload_bytes == MSS
+    assert result.totals.delivered_payload_bytes == 8 * MSS
 
 
 def test_packets_that_leave_a_block_short_are_made_up_with_fresh_repair() -> None:
@@ -94,7 +94,7 @@ def test_packets_that_leave_a_block_short_are_made_up_with_fresh_repair() -> Non
     coding = result.coding
     assert coding is not None
     assert (coding.planned_packets[0], coding.repair_packets[0]) == (2, 4)
-    assert result.totals["retransmitted_payload_bytes"] == 2 * MSS
+    assert result.totals.retransmitted_payload_bytes == 2 * MSS
     assert coding.recovered.tolist() == [1, 1, 1, 0]
     assert ns(4.125 + LIGHT_S) < result.objects.complete_ns[0] < ns(4.14 + LIGHT_S)
 
@@ -115,8 +115,8 @@ def test_a_last_packet_that_is_lost_is_found_by_a_probe() -> None:
     # Nothing behind it shows the loss: after a timeout of 3 s a byte goes out, whose ACK does.
     assert result.coding is not None
     assert result.coding.recovered.tolist() == [1]
-    assert result.totals["sent_payload_bytes"] == pytest.approx(2 * MSS, abs=MSS + 2)
-    assert result.totals["timeouts"] >= 1
+    assert result.totals.sent_payload_bytes == pytest.approx(2 * MSS, abs=MSS + 2)
+    assert result.totals.timeouts >= 1
 
 
 def test_a_handshake_takes_a_round_trip() -> None:
@@ -129,9 +129,9 @@ def test_a_handshake_takes_a_round_trip() -> None:
 def test_without_a_handshake_nothing_is_sent_in_an_outage() -> None:
     away = link(outages_s=((2.5, 4.5),))
     objects = pairs(8)
-    assert run(objects, away).totals["lost_channel_packets"] == 0
+    assert run(objects, away).totals.lost_channel_packets == 0
     assert run(objects, away).objects.first_sent_ns[2] == ns(4.5)
-    assert run(objects, away, handshake=True).totals["lost_channel_packets"] > 0
+    assert run(objects, away, handshake=True).totals.lost_channel_packets > 0
 
 
 @pytest.mark.parametrize(("place", "sent"), [("same", (6, 0)), ("other", (4, 2)), ("spread", (5, 1))])
@@ -184,7 +184,7 @@ def test_repair_goes_another_way_only_if_that_is_in_time() -> None:
 def test_what_no_link_can_bring_in_time_is_given_up() -> None:
     result = run(pairs(playout_s=0.4), link())
     assert result.objects.given_up.tolist() == [1, 1, 1, 1]
-    assert result.totals["data_packets"] == 0
+    assert result.totals.data_packets == 0
 
 
 def test_a_slow_link_takes_what_it_can_bring_in_time() -> None:
@@ -333,7 +333,7 @@ def test_every_kind_of_law_carries_it(congestion: str) -> None:
     links = (link(rtt_s=0.4, loss=Loss("packet", 0.01)), link(rtt_s=0.6, loss=Loss("packet", 0.01)))
     result = run(objects, links, repair=(0.2, 0.1), chunks=5, congestion=congestion, handshake=True)
     assert (result.objects.complete_ns > 0).all()
-    assert result.totals["delivered_payload_bytes"] == objects.payload_bytes.sum()
+    assert result.totals.delivered_payload_bytes == objects.payload_bytes.sum()
 
 
 def test_auto_sends_more_where_more_is_lost() -> None:
@@ -344,7 +344,7 @@ def test_auto_sends_more_where_more_is_lost() -> None:
     for loss in (0.0, 0.03, 0.1):
         losses = Loss("packet", loss) if loss else Loss()
         result = run(objects, link(rate_bps=1.2e6, rtt_s=8.0, loss=losses), repair=None, chunks=5)
-        shares.append(result.totals["repair_payload_bytes"] / result.totals["sent_payload_bytes"])
+        shares.append(result.totals.repair_payload_bytes / result.totals.sent_payload_bytes)
         assert in_time(result, objects).mean() > 0.97
     assert shares[0] < 0.1
     assert shares[0] < shares[1] < shares[2] < 0.5

@@ -135,7 +135,7 @@ def test_westwood_over_mptcp_counts_nothing_twice():
     lossy = net.link(1.2e6, 1.0, loss=Loss("packet", 0.01))
     knobs = {"duration_s": 1500, "constants": TcpConstants(jiffy_s=0.01)}
     runs = [net.run("westwood", lossy, seed=seed, **knobs).totals for seed in range(8)]
-    mean_mbps = np.mean([8 * totals["delivered_payload_bytes"] / 1500 / 1e6 for totals in runs])
+    mean_mbps = np.mean([8 * totals.delivered_payload_bytes / 1500 / 1e6 for totals in runs])
     assert mean_mbps == pytest.approx(0.257, rel=0.1)
 
 
@@ -146,7 +146,7 @@ def test_bbr_over_mptcp_cruises_a_little_above_the_rate_it_measures():
     def mean_rtt(option_bytes: int) -> float:
         lossy = net.link(1.2e6, 1.0, loss=Loss("packet", 1e-4))
         runs = [net.run("bbr", lossy, duration_s=400, seed=s, option_bytes=option_bytes) for s in range(8)]
-        return float(np.mean([r.totals["rtt_sum_s"] / r.totals["rtt_samples"] for r in runs]))
+        return float(np.mean([r.totals.rtt_sum_s / r.totals.rtt_samples for r in runs]))
 
     assert mean_rtt(24) == pytest.approx(1.137, rel=0.05)
     assert mean_rtt(0) < mean_rtt(24) - 0.03
@@ -158,7 +158,7 @@ def test_bbr_fills_the_link_and_keeps_its_queue_short(congestion):
     # stock BBR spends 1 round in 20 (10 s / 0.5 s) in PROBE_RTT and as long again refilling.
     result = net.run(congestion, net.link(12e6, 0.5), duration_s=300)
     assert net.utilisation(result, 12e6) >= 0.88
-    mean_rtt = result.totals["rtt_sum_s"] / result.totals["rtt_samples"]
+    mean_rtt = result.totals.rtt_sum_s / result.totals.rtt_samples
     assert mean_rtt < 0.5 * 1.25
 
 

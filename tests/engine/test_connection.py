@@ -15,9 +15,9 @@ RTT_S = 2.0
 
 def test_data_leaves_one_round_trip_after_the_syn():
     result = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(net.MSS))
-    assert result.totals["first_send_s"] == pytest.approx(RTT_S, abs=1e-3)
+    assert result.totals.first_send_s == pytest.approx(RTT_S, abs=1e-3)
     # SYN, SYN-ACK, then the light time down.
-    assert result.totals["last_delivery_s"] == pytest.approx(1.5 * RTT_S, abs=2e-3)
+    assert result.totals.last_delivery_s == pytest.approx(1.5 * RTT_S, abs=2e-3)
 
 
 def test_slow_start_doubles_from_ten_segments():
@@ -143,7 +143,7 @@ def test_a_lost_syn_is_repeated_after_the_initial_rto_and_the_rtt_is_of_the_repe
         s for s in range(1, 99) if list(channel_losses(link, s, 0, net.WIRE, 1001)[::1000]) == [True, False]
     )
     result = net.run("newreno", link, objects=net.bulk(net.MSS), seed=seed, slot_s=1.15)
-    assert result.totals["first_send_s"] == pytest.approx(1.124, abs=1e-4)
+    assert result.totals.first_send_s == pytest.approx(1.124, abs=1e-4)
     assert result.samples.srtt_ns[0] == pytest.approx(net.ns(0.1), rel=1e-3)
 
 
@@ -167,9 +167,9 @@ def test_a_tail_loss_is_probed_before_the_timeout():
     start = RTT_S + 2 * 26.7e-6
     dark = net.link(12e6, RTT_S, outages_s=((start + 0.0042, start + 0.0045),))
     result = net.run("newreno", dark, objects=objects, slot_s=1)
-    assert result.totals["timeouts"] == 0
-    assert result.totals["retransmitted_payload_bytes"] == net.MSS
-    waited = result.totals["last_delivery_s"] - result.totals["first_send_s"]
+    assert result.totals.timeouts == 0
+    assert result.totals.retransmitted_payload_bytes == net.MSS
+    waited = result.totals.last_delivery_s - result.totals.first_send_s
     # 4.2 s are 1,050 jiffies of 4 ms: so far away the timer wheel's slots are 64 jiffies, 0.256 s, apart.
     assert 0 <= waited - (RTT_S + 2 * RTT_S + 0.2 + RTT_S / 2) <= 0.256 + 0.05
 
@@ -178,7 +178,7 @@ def test_timeouts_back_off_exponentially_through_an_outage():
     # Everything is lost from 10 s to 200 s: the RTO of about 3 RTT doubles until the light is back.
     dark = net.link(1.2e6, RTT_S, outages_s=((10.0, 200.0),))
     result = net.run("newreno", dark, objects=net.bulk(5_000_000))
-    assert 4 <= result.totals["timeouts"] <= 8
+    assert 4 <= result.totals.timeouts <= 8
     assert result.objects.complete_ns[0] > net.ns(200)
 
 
@@ -187,9 +187,9 @@ def test_rto_is_capped_by_the_scaled_maximum():
     # spurious, as real stacks suffer beyond 120 s.
     short = TcpConstants(rto_initial_s=0.5, rto_max_s=0.5)
     spoiled = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(10**6), constants=short)
-    assert spoiled.totals["timeouts"] > 0
+    assert spoiled.totals.timeouts > 0
     healed = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(10**6), constants=short, scale=10)
-    assert healed.totals["timeouts"] == 0
+    assert healed.totals.timeouts == 0
 
 
 def test_more_lanes_confine_the_damage_of_a_loss():
@@ -200,14 +200,14 @@ def test_more_lanes_confine_the_damage_of_a_loss():
     def blocked(lanes: int) -> float:
         result = net.run("fixed", link, objects=objects, mode="lanes", lanes_per_link=lanes, slot_s=5)
         assert (result.objects.complete_ns > 0).all()
-        return result.totals["hol_wait_byte_s"] / result.totals["delivered_payload_bytes"]
+        return result.totals.hol_wait_byte_s / result.totals.delivered_payload_bytes
 
     assert blocked(16) < blocked(1) / 4
 
 
 def test_lossless_single_path_never_blocks():
     result = net.run("cubic", net.link(12e6, 1.0, queue_bdp=100), objects=net.bulk(10**7))
-    assert result.totals["hol_payload_bytes"] == 0
+    assert result.totals.hol_payload_bytes == 0
 
 
 def test_reinjection_carries_on_over_the_other_path():
@@ -216,12 +216,12 @@ def test_reinjection_carries_on_over_the_other_path():
     result = net.run("fixed", links, objects=net.bulk(8_000_000))
     assert result.objects.complete_ns[0] > 0
     # 8 MB at 2.4 Mbit/s until 20 s, then at 1.2 Mbit/s: about 40 s; the timeout adds a few round trips.
-    assert result.totals["last_delivery_s"] < 60
+    assert result.totals.last_delivery_s < 60
     # What arrived before the dark without its ACK getting back, half a window of 1.2 Mbit/s over 2 s, arrives twice. No
     # further timeout of path 1 gives it to path 2 once more.
-    assert result.totals["timeouts"] > 1
+    assert result.totals.timeouts > 1
     half_window = 1.2e6 * RTT_S / 8 / net.WIRE / 2
-    assert result.totals["duplicate_payload_bytes"] / net.MSS == pytest.approx(half_window, abs=3)
+    assert result.totals.duplicate_payload_bytes / net.MSS == pytest.approx(half_window, abs=3)
 
 
 @pytest.mark.parametrize("mode", ["stream", "lanes"])
@@ -231,7 +231,7 @@ def test_redundant_copies_everything_and_survives_a_dead_path(mode):
     result = net.run("fixed", (alive, alive), objects=objects, scheduler="redundant", mode=mode, slot_s=1)
     totals = result.totals
     # In one connection the second subflow joins at 4 RTTs: what was known to be there by then is not copied.
-    assert 1.8 <= totals["sent_payload_bytes"] / objects.payload_bytes.sum() <= 2.0
+    assert 1.8 <= totals.sent_payload_bytes / objects.payload_bytes.sum() <= 2.0
     dead = net.link(12e6, RTT_S, outages_s=((10.0, 1e5),))
     result = net.run("fixed", (dead, alive), objects=objects, scheduler="redundant", mode=mode, slot_s=1)
     wait = (result.objects.complete_ns - objects.release_ns)[30:]
@@ -298,7 +298,7 @@ def test_every_combination_delivers_everything(congestion, scheduler, mode):
     result = net.run(congestion, links, objects=objects, scheduler=scheduler, mode=mode, lanes_per_link=2)
     assert (result.objects.complete_ns >= objects.release_ns).all()
     np.testing.assert_array_equal(result.objects.delivered_bytes, objects.payload_bytes)
-    assert result.totals["delivered_payload_bytes"] == objects.payload_bytes.sum()
+    assert result.totals.delivered_payload_bytes == objects.payload_bytes.sum()
 
 
 @pytest.mark.parametrize("congestion", ["newreno", "cubic", "bbr", "bbr-scaled", "westwood"])

@@ -95,7 +95,7 @@ def test_every_control_opens_with_the_contact(congestion: str, mode: str):
     # 3, 7, .., 63 s would get through at 127 s.
     dark = path(down=((0, 100),), up=((0, 100),))
     result = net.run(congestion, dark, objects=net.bulk(net.MSS), mode=mode)
-    assert result.totals["first_send_s"] == pytest.approx(100 + 2 * LIGHT_S + 2 * SYN_S, abs=1e-6)
+    assert result.totals.first_send_s == pytest.approx(100 + 2 * LIGHT_S + 2 * SYN_S, abs=1e-6)
 
 
 def test_a_repeat_waits_for_the_contact_and_the_backoff_begins_anew():

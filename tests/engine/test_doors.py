@@ -21,8 +21,8 @@ SENDING = (
     "mptcp/sending_end.hpp",
     "mptcp/sending_end.cpp",
     "mptcp/steering.cpp",
-    "mptcp/background.hpp",
-    "mptcp/background.cpp",
+    "tcp/background.hpp",
+    "tcp/background.cpp",
     "tcp/sender.hpp",
     "tcp/sender.cpp",
     "tcp/sender_acks.cpp",
@@ -47,6 +47,8 @@ SENDING = (
 RECEIVING = (
     "mptcp/receiving_end.hpp",
     "mptcp/receiving_end.cpp",
+    "tcp/answering.hpp",
+    "tcp/background_receivers.hpp",
     "tcp/receiver.hpp",
     "coding/receiving_end.hpp",
     "coding/receiving_end.cpp",
@@ -55,9 +57,22 @@ RECEIVING = (
     "ltp/reports.cpp",
     "ltp/decoding.cpp",
 )
-ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "coding", "mptcp", "ltp")
-"""A room knows those before it."""
-EXCEPTIONS = {("core/stall.hpp", "link/contact.hpp"), ("tcp/sender.hpp", "congestion/control.hpp")}
+BOTH = (
+    "mptcp/connection.hpp",
+    "coding/coded.hpp",
+    "ltp/ltp.hpp",
+    "sim/flows.hpp",
+    "sim/trial.hpp",
+    "sim/tcp.hpp",
+)
+"""Where both ends are known, and what is under way between them."""
+PICTURE = re.compile(r"^ ((?:[a-z]+/ +)+)", re.MULTILINE)
+BESIDE = {("paths", "core"), ("ltp", "coding"), ("testing", "python")}
+"""Of rooms on one floor of the picture in ARCHITECTURE.md, which knows which."""
+UPWARDS = {("tcp/sender.hpp", "congestion/control.hpp")}
+"""A sender holds its congestion control by the interface, which stands beside the controls."""
+SEAM = ROOT / "kernel-cc/coded/seam"
+"""What stands in the place of the engine's headers of the same names where coded packets are real."""
 
 
 def includes(file: str) -> list[str]:
@@ -73,8 +88,7 @@ def test_a_sending_end_knows_of_links_its_transmitter_and_its_plan(file: str) ->
 @pytest.mark.parametrize("file", SENDING)
 def test_a_sending_end_knows_no_receiver(file: str) -> None:
     text = (SOURCES / file).read_text()
-    loops = {"mptcp/simulation.hpp", "coding/coded.hpp", "ltp/ltp.hpp"}
-    assert not {"tcp/receiver.hpp", *RECEIVING, *loops} & set(includes(file))
+    assert not {*RECEIVING, *BOTH} & set(includes(file))
     assert not re.search(
         r"\b(\w*ReceivingEnd|SubflowReceiver|OrderingDomain|AckTransmitter|Wire|Way|Direction)\b", text
     )
@@ -89,21 +103,46 @@ def test_a_receiving_end_knows_no_sender(file: str) -> None:
         "link/line.hpp",
         "link/packets.hpp",
     }
-    assert not {*SENDING, "mptcp/simulation.hpp", "coding/coded.hpp", "ltp/ltp.hpp"} & known
+    assert not {*SENDING, *BOTH} & known
     assert not {name for name in known if name.startswith(("congestion/", "scheduler/", "dispatch/"))}
     text = (SOURCES / file).read_text()
     assert not re.search(r"\b(\w*SendingEnd|Subflow|TcpState|Senders|Transmitter|Wire|Way|Direction)\b", text)
 
 
-def test_a_room_knows_those_before_it() -> None:
-    upwards = {
-        (file, name)
-        for room in ORDER
-        for file in (str(path.relative_to(SOURCES)) for path in (SOURCES / room).iterdir())
-        for name in includes(file)
-        if name.split("/")[0] in ORDER[ORDER.index(room) + 1 :]
-    }
-    assert upwards == EXCEPTIONS
+def floors() -> list[set[str]]:
+    """The rooms of the engine, from the picture's top down."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    picture = page[page.index("a folder includes those below it") :]
+    return [{room.strip(" /") for room in line.split()} for line in PICTURE.findall(picture)]
+
+
+def test_every_room_is_in_the_picture() -> None:
+    assert set().union(*floors()) == {path.name for path in SOURCES.iterdir() if path.is_dir()}
+
+
+def test_a_room_knows_those_below_it() -> None:
+    floor = {room: number for number, rooms in enumerate(floors()) for room in rooms}
+    files = [str(path.relative_to(SOURCES)) for path in SOURCES.glob("*/*.?pp")]
+    known = {(file, name) for file in files for name in includes(file)}
+    assert len(known) > 400
+    up, beside = set(), set()
+    for file, name in known:
+        own, other = file.partition("/")[0], name.partition("/")[0]
+        if floor[other] < floor[own]:
+            up.add((file, name))
+        elif floor[other] == floor[own] and other != own:
+            beside.add((own, other))
+    assert up == UPWARDS
+    assert beside == BESIDE
+
+
+def test_headers_that_the_kernels_program_has_of_its_own_are_doors_of_the_ends() -> None:
+    """Its folder comes first in the search for headers: an end must see of links what these have, and no more."""
+    shadows = {str(path.relative_to(SEAM)) for path in SEAM.rglob("*.hpp")}
+    assert shadows == {"link/transmitter.hpp", "link/ack_transmitter.hpp"}
+    ends = [path for path in (SOURCES / "coding").glob("*.?pp") if path.stem not in ("coded", "stepper")]
+    of_links = {name for path in ends for name in includes(f"coding/{path.name}") if name.startswith("link/")}
+    assert shadows <= of_links <= {*shadows, "link/contact.hpp", "link/packets.hpp"}
 
 
 SENDER = (

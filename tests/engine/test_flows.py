@@ -170,7 +170,7 @@ def test_subflows_divide_what_one_would_be_told(congestion: str) -> None:
     # Three times a third of the rate (or of the BDP) fills the line and no queue.
     result = net.run(congestion, net.link(12e6, 0.5, subflows=3, queue_bdp=3), duration_s=60)
     assert net.utilisation(result, 12e6) == pytest.approx(1, abs=0.02)
-    assert result.totals["queue_p95_s"] < 0.03
+    assert result.totals.queue_p95_s < 0.03
 
 
 def test_rules_of_sharing() -> None:
@@ -258,8 +258,8 @@ def test_every_crowd_keeps_the_books(config: EngineConfig) -> None:
         slots = net.ns(1.0) * np.arange(1, len(flow.slot_sent_segments) + 1)
         assert flow.slot_sent_segments[slots <= asked.start_ns].sum() == 0
     totals = result.totals
-    assert totals["sent_payload_bytes"] == result.objects.sent_bytes.sum()
-    assert totals["delivered_payload_bytes"] == result.objects.delivered_bytes.sum()
+    assert totals.sent_payload_bytes == result.objects.sent_bytes.sum()
+    assert totals.delivered_payload_bytes == result.objects.delivered_bytes.sum()
 
 
 @given(crowded())

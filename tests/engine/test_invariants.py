@@ -145,9 +145,9 @@ def keeps_the_books(config: EngineConfig) -> None:
     assert (outcome.first_sent_ns[sent] >= objects.release_ns[sent]).all()
     assert not (outcome.given_up.astype(bool) & done).any()
     totals = result.totals
-    assert totals["sent_payload_bytes"] == outcome.sent_bytes.sum()
-    assert totals["delivered_payload_bytes"] == outcome.delivered_bytes.sum()
-    assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
+    assert totals.sent_payload_bytes == outcome.sent_bytes.sum()
+    assert totals.delivered_payload_bytes == outcome.delivered_bytes.sum()
+    assert totals.arrived_payload_bytes >= totals.delivered_payload_bytes
     assert result.end_ns <= config.duration_ns
     if config.transport.congestion not in ("fixed", "open-loop", *TRANSFER_NAMES):
         established = result.samples.srtt_ns > 0
@@ -175,10 +175,9 @@ def test_looking_on_changes_nothing(config: EngineConfig) -> None:
         for field in dataclasses.fields(getattr(alone, part)):
             a, b = (getattr(getattr(r, part), field.name) for r in (alone, watched))
             np.testing.assert_array_equal(a, b)
-    cost = (
-        "engine_peak_bytes"  # with a trace the receiving ends do not go ahead, and hold less or more at once
-    )
-    np.testing.assert_equal({**alone.totals, cost: 0}, {**watched.totals, cost: 0})
+    # With a trace the receiving ends do not go ahead, and hold less or more at once.
+    one, other = (dataclasses.replace(r.totals, engine_peak_bytes=0) for r in (alone, watched))
+    assert repr(one) == repr(other)
 
 
 @given(st.one_of(configs(), transfers()))
@@ -190,7 +189,7 @@ def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
             a, b = (getattr(getattr(r, part), field.name) for r in (first, second))
             np.testing.assert_array_equal(a, b)
     assert first.end_ns == second.end_ns
-    np.testing.assert_equal(first.totals, second.totals)
+    assert repr(first.totals) == repr(second.totals)
 
 
 @given(st.one_of(configs(), transfers()))
@@ -238,5 +237,5 @@ def test_no_objects_is_no_run() -> None:
     config = net.config(
         "cubic", net.link(), objects=Objects(empty, empty, empty, empty, empty), duration_s=10
     )
-    assert simulate(config).totals["data_packets"] == 0
+    assert simulate(config).totals.data_packets == 0
     assert config.duration_ns < NEVER_NS

@@ -89,6 +89,6 @@ def test_only_what_the_table_says_goes_twice(name: str) -> None:
     links = (link(400e3, 0.5, name="one"), link(400e3, 0.6, name="two"))
     totals = run("newreno", links, scheduler=name, objects=live(20, (3000, 3000)), **lanes).totals
     # lossless, and far below what the links carry: one sending each
-    twice = totals["sent_payload_bytes"] > 20 * 6000
+    twice = totals.sent_payload_bytes > 20 * 6000
     assert not twice or copies(name)
     assert twice or copies(name) in ("", "idle")  # whether MPTCP's timer runs out in time, it does not say

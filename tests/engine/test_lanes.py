@@ -115,7 +115,7 @@ def test_each_lane_is_an_ordering_domain() -> None:
             duration_s=60,
             parameters=net.windows(80 // each),
         )
-        waits.append(result.totals["hol_payload_bytes"] / result.totals["arrived_payload_bytes"])
+        waits.append(result.totals.hol_payload_bytes / result.totals.arrived_payload_bytes)
     assert waits[1] < 0.5 * waits[0]
 
 
@@ -214,8 +214,8 @@ def test_lanes_of_an_open_loop_divide_the_rate_of_their_link(apart: bool) -> Non
     result = lanes(
         "open-loop", (net.link(queue_bdp=0.06),), 4, apart=apart, duration_s=11, slot_s=1, objects=many(4_000)
     )
-    assert result.totals["dropped_queue_packets"] == 0
-    assert result.totals["data_packets"] == pytest.approx(10_000, rel=0.02)
+    assert result.totals.dropped_queue_packets == 0
+    assert result.totals.data_packets == pytest.approx(10_000, rel=0.02)
 
 
 def test_lanes_of_a_fixed_window_divide_that_of_their_link() -> None:

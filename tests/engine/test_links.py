@@ -40,8 +40,8 @@ def test_a_shortening_path_never_reorders():
     # The light time falls by 0.5 s within 1 s while 1 ms packets follow each other: first in, first out all the same.
     falling = net.link(12e6, 4.0, delay_t_ns=(net.ns(10), net.ns(11)), delay_ns=(net.ns(2), net.ns(1.5)))
     result = net.run("fixed", falling, objects=net.bulk(30_000_000))
-    assert result.totals["hol_payload_bytes"] == 0
-    assert result.totals["retransmitted_payload_bytes"] == 0
+    assert result.totals.hol_payload_bytes == 0
+    assert result.totals.retransmitted_payload_bytes == 0
 
 
 def test_the_queue_drops_what_exceeds_its_bytes():
@@ -49,10 +49,8 @@ def test_the_queue_drops_what_exceeds_its_bytes():
     narrow = net.link(12e6, 0.1, queue_bdp=10 / 100)
     result = net.run("open-loop", narrow, duration_s=10, parameters=net.rates(24e6))
     totals = result.totals
-    assert totals["dropped_queue_packets"] / totals["data_packets"] == pytest.approx(0.5, abs=0.02)
-    assert totals["queue_p95_s"] == pytest.approx(
-        0.009, rel=0.06
-    )  # nine packets of 1 ms wait before the tenth
+    assert totals.dropped_queue_packets / totals.data_packets == pytest.approx(0.5, abs=0.02)
+    assert totals.queue_p95_s == pytest.approx(0.009, rel=0.06)  # nine packets of 1 ms wait before the tenth
 
 
 @pytest.mark.parametrize("payload", [net.MSS, net.WIRE // 10 - (net.WIRE - net.MSS)])
@@ -63,7 +61,7 @@ def test_a_queue_may_count_packets_as_netems_does(payload):
         narrow = net.link(12e6, 0.1, queue_bdp=10 / 100, queue_packets=queue_packets)
         objects = net.live(20, (payload,), chunk_s=1e-6)
         result = net.run("newreno", narrow, objects=objects, initial_cwnd=20, duration_s=0.15)
-        return result.totals["dropped_queue_packets"]
+        return result.totals.dropped_queue_packets
 
     assert dropped(10) == 10
     assert dropped(0) == (10 if payload == net.MSS else 0)
@@ -132,7 +130,7 @@ def test_each_direction_can_have_outages_of_its_own():
     link = net.link(12e6, 4.0, up_outages_ns=((net.ns(20.5), net.ns(30.5)),))
     objects = net.live(40, (net.MSS,))
     result = net.run("open-loop", link, objects=objects, slot_s=1)
-    assert result.totals["lost_channel_packets"] == 0
+    assert result.totals.lost_channel_packets == 0
     assert (result.objects.first_arrival_ns - objects.release_ns <= net.ns(2.1))[5:].all()
     quiet = result.samples.t_ns // net.S
     acknowledged = result.samples.delivered_bytes
@@ -259,7 +257,7 @@ def test_the_way_up_has_a_rate_and_a_queue_of_its_own():
     def mean_rtt_s(up_queue_bytes: int) -> float:
         slow = net.link(12e6, 1.0, up_rate_bps=12e3, up_queue_bytes=up_queue_bytes)
         totals = net.run("fixed", slow, duration_s=30, parameters=net.windows(1000)).totals
-        return totals["rtt_sum_s"] / totals["rtt_samples"]
+        return totals.rtt_sum_s / totals.rtt_samples
 
     assert 1.2 < mean_rtt_s(400) < 2.5
     assert mean_rtt_s(10**9) > 5
@@ -269,9 +267,9 @@ def test_each_direction_has_a_loss_of_its_own():
     # Nothing comes back: a window of 10 goes out and is repeated, and nothing that goes out is lost.
     link = net.link(12e6, 1.0, up_loss=Loss("periodic", 1 / 2))
     result = net.run("newreno", link, objects=net.bulk(100 * net.MSS))
-    assert result.totals["lost_channel_packets"] == 0
+    assert result.totals.lost_channel_packets == 0
     assert result.objects.complete_ns[0] > 0
     silent = net.run("newreno", net.link(12e6, 1.0, up_loss=Loss("packet", 1.0)), duration_s=60)
-    assert silent.totals["sent_payload_bytes"] == 0  # not even a handshake
+    assert silent.totals.sent_payload_bytes == 0  # not even a handshake
     deaf = net.run("newreno", net.link(12e6, 1.0, loss=Loss("packet", 1.0)), duration_s=60)
-    assert deaf.totals["lost_channel_packets"] == 6  # SYNs of 0, 1, 3, 7, 15, 31 s
+    assert deaf.totals.lost_channel_packets == 6  # SYNs of 0, 1, 3, 7, 15, 31 s

@@ -68,7 +68,7 @@ def test_a_block_takes_its_length_at_the_rate_and_the_light_time():
 def test_blocks_follow_each_other_without_waiting_for_reports():
     result = transfer(path(), blocks(50, 8))
     assert done_s(result) == pytest.approx([8e-3 * (k + 1) + LIGHT_S for k in range(50)], abs=1e-7)
-    assert result.totals["retransmitted_payload_bytes"] == 0
+    assert result.totals.retransmitted_payload_bytes == 0
 
 
 def test_a_told_rate_spaces_the_segments():
@@ -79,15 +79,15 @@ def test_a_told_rate_spaces_the_segments():
 
 def test_the_round_trip_is_that_of_checkpoint_and_report():
     result = transfer(path(), net.live(20, (8 * net.MSS,), chunk_s=1.0))
-    mean = result.totals["rtt_sum_s"] / result.totals["rtt_samples"]
+    mean = result.totals.rtt_sum_s / result.totals.rtt_samples
     assert mean == pytest.approx(RTT_S + report_s(1), abs=1e-6)
 
 
 def test_a_red_block_goes_up_whole():
     # Segment k of 8 waits for the 7 - k that follow: 28 ms of waiting for 8 segments, and no byte behind a gap.
     totals = transfer(path(), blocks(1, 8)).totals
-    assert totals["hol_wait_byte_s"] == pytest.approx(net.MSS * 28e-3, rel=1e-6)
-    assert totals["hol_payload_bytes"] == 0
+    assert totals.hol_wait_byte_s == pytest.approx(net.MSS * 28e-3, rel=1e-6)
+    assert totals.hol_payload_bytes == 0
 
 
 # ------------------------------------------------------------------------------------------------------ one loss
@@ -98,17 +98,17 @@ def test_a_lost_segment_costs_one_checkpoint_round_trip():
     # later; the sender acknowledges it, sends the segment again, and light takes it there.
     result = transfer(path(loss=nth_lost(6)), blocks(1, 8))
     lossless = 8e-3 + LIGHT_S
-    assert result.totals["lost_channel_packets"] == 1
+    assert result.totals.lost_channel_packets == 1
     assert done_s(result) == pytest.approx([lossless + RTT_S + report_s(2) + CONTROL_S + SEGMENT_S], abs=1e-8)
     assert result.objects.retransmissions[0] == 1
     # The seventh and the eighth came behind a gap.
-    assert result.totals["hol_payload_bytes"] == 2 * net.MSS
+    assert result.totals.hol_payload_bytes == 2 * net.MSS
 
 
 def test_a_lost_checkpoint_costs_its_timer():
     # It departs at 8 ms; light there and back and the margin later it is sent again.
     result = transfer(path(loss=nth_lost(8)), blocks(1, 8))
-    assert result.totals["timeouts"] == 1
+    assert result.totals.timeouts == 1
     assert done_s(result) == pytest.approx([8e-3 + RTT_S + MARGIN_S + SEGMENT_S + LIGHT_S], abs=1e-8)
 
 
@@ -137,8 +137,8 @@ def test_rounds_are_geometric_in_the_loss(p):
     result = transfer(path(loss=Loss("packet", p)), blocks(400, 100))
     totals = result.totals
     assert (result.objects.complete_ns > 0).all()
-    assert totals["duplicate_payload_bytes"] == 0
-    assert totals["retransmitted_payload_bytes"] / 40_000 / net.MSS == pytest.approx(p / (1 - p), rel=0.1)
+    assert totals.duplicate_payload_bytes == 0
+    assert totals.retransmitted_payload_bytes / 40_000 / net.MSS == pytest.approx(p / (1 - p), rel=0.1)
     # A block of 100 is whole after the most rounds of its 100 geometric segments: P(r or fewer) = (1 - p^r)^100.
     rounds = np.ceil((result.objects.complete_ns / net.S - LIGHT_S) / RTT_S)
     within_two = ((result.objects.complete_ns - result.objects.first_sent_ns) / net.S < 2 * RTT_S).mean()
@@ -151,16 +151,16 @@ def test_claims_beyond_a_segment_take_several_reports():
     alternating = path(loss=nth_lost(2))
     result = transfer(alternating, blocks(1, 4000))
     assert result.objects.complete_ns[0] > 0
-    assert result.totals["duplicate_payload_bytes"] == 0
+    assert result.totals.duplicate_payload_bytes == 0
     # The last of 12 reports (11 full ones, then 9 claims) comes a round trip and their time on the line later.
-    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] < RTT_S + 12e-3
+    assert result.totals.rtt_sum_s / result.totals.rtt_samples < RTT_S + 12e-3
 
 
 def test_a_report_is_answered_for_its_own_scope():
     # One of the reports of a checkpoint is lost: the others' gaps are repaired a round trip before its own.
     result = transfer(path(loss=nth_lost(2), up_loss=nth_lost(5)), blocks(1, 4000))
     assert result.objects.complete_ns[0] > 0
-    assert result.totals["duplicate_payload_bytes"] <= 10 * net.MSS
+    assert result.totals.duplicate_payload_bytes <= 10 * net.MSS
 
 
 def test_an_unanswered_checkpoint_cancels_the_session():
@@ -185,16 +185,16 @@ def test_green_is_sent_once_and_never_repeated():
     p, n = 0.05, 20
     result = transfer(path(loss=Loss("packet", p)), blocks(2000, n), green_from_layer=0)
     totals = result.totals
-    assert totals["retransmitted_payload_bytes"] == 0
-    assert totals["rtt_samples"] == 0
-    assert totals["delivered_payload_bytes"] / totals["sent_payload_bytes"] == pytest.approx(1 - p, rel=0.01)
+    assert totals.retransmitted_payload_bytes == 0
+    assert totals.rtt_samples == 0
+    assert totals.delivered_payload_bytes / totals.sent_payload_bytes == pytest.approx(1 - p, rel=0.01)
     assert (result.objects.complete_ns > 0).mean() == pytest.approx((1 - p) ** n, abs=0.04)
     np.testing.assert_array_equal(result.objects.given_up == 1, result.objects.complete_ns < 0)
 
 
 def test_green_goes_up_as_it_comes():
     totals = transfer(path(), blocks(4, 8), green_from_layer=0).totals
-    assert totals["hol_wait_byte_s"] == 0
+    assert totals.hol_wait_byte_s == 0
 
 
 def test_only_the_layers_named_are_green():
@@ -214,7 +214,7 @@ def test_only_the_layers_named_are_green():
 def test_a_known_outage_suspends_the_timers():
     # Dark from 1 s to 100 s: the checkpoint arrives at 5.005 s, its report leaves at 100 s. No timer runs out.
     result = transfer(path(loss=nth_lost(4), outages_s=((1, 100),)), blocks(1, 5))
-    assert result.totals["timeouts"] == 0
+    assert result.totals.timeouts == 0
     repaired = 100 + report_s(2) + LIGHT_S + CONTROL_S + SEGMENT_S + LIGHT_S
     assert done_s(result) == pytest.approx([repaired], abs=1e-8)
 
@@ -224,7 +224,7 @@ def test_nothing_is_sent_into_a_known_outage(dark_s):
     # 2 s of data from time 0, dark from 1 s to 31 s, or from half a segment later on: what would be cut waits for the
     # light.
     result = transfer(path(outages_s=((dark_s, 31),)), blocks(20, 100))
-    assert result.totals["lost_channel_packets"] == 0
+    assert result.totals.lost_channel_packets == 0
     assert done_s(result)[-1] == pytest.approx(31 + 1 + LIGHT_S, abs=1e-6)
 
 
@@ -267,7 +267,7 @@ def test_layers_keep_to_the_links_they_are_pinned_to():
 def test_what_no_link_could_bring_in_time_is_never_sent():
     # 1 s of line for each second's chunk, 5 s of light, 5.5 s to the deadline.
     result = transfer(path(), net.live(20, (1000 * net.MSS,), playout_s=5.5))
-    assert result.totals["sent_payload_bytes"] == 0
+    assert result.totals.sent_payload_bytes == 0
     assert (result.objects.given_up == 1).all()
 
 
@@ -275,7 +275,7 @@ def test_a_repair_that_light_could_not_bring_in_time_is_a_cancelled_session():
     # The deadline is 12 s after capture: a report is back after 10, a repair there after 15.
     lossy = path(loss=Loss("packet", 0.3))
     result = transfer(lossy, net.live(50, (20 * net.MSS,), playout_s=12.0))
-    assert result.totals["retransmitted_payload_bytes"] == 0
+    assert result.totals.retransmitted_payload_bytes == 0
     assert (result.objects.given_up[result.objects.complete_ns < 0] == 1).all()
 
 
@@ -286,7 +286,7 @@ def test_overload_is_shed_before_it_is_sent():
     )
     done = result.objects.complete_ns >= 0
     assert done[::2].mean() > 0.95
-    assert result.totals["delivered_payload_bytes"] > 0.97 * result.totals["sent_payload_bytes"]
+    assert result.totals.delivered_payload_bytes > 0.97 * result.totals.sent_payload_bytes
 
 
 # ----------------------------------------------------------------------------------------------------- the others
@@ -303,8 +303,8 @@ def test_datagrams_of_others_take_their_share_of_the_line():
     # ltp sends at the link's rate whatever else is there: half the rate beside it, and the queue drops a third.
     busy = net.link(12e6, RTT_S, queue_bdp=0.01, cross_traffic=(CrossTraffic(6e6, 1500),))
     totals = transfer(busy, blocks(100, 100)).totals
-    assert totals["dropped_queue_packets"] > 1000
-    assert totals["delivered_payload_bytes"] == 100 * 100 * net.MSS
+    assert totals.dropped_queue_packets > 1000
+    assert totals.delivered_payload_bytes == 100 * 100 * net.MSS
 
 
 @pytest.mark.parametrize("scheduler", ["minrtt", "redundant"])
@@ -324,7 +324,7 @@ def test_a_run_without_a_duration_outlasts_any_outage_but_an_endless_one(end_s):
     # unless the outage has an end, which is waited for.
     links = path(outages_s=((20.0, end_s),))
     result = transfer(links, blocks(100, 1000), slot_s=600.0, duration_s=None)
-    delivered = result.totals["delivered_payload_bytes"] == 100 * 1000 * net.MSS
+    delivered = result.totals.delivered_payload_bytes == 100 * 1000 * net.MSS
     assert delivered == (end_s == 1e5)
     assert (2400 < result.end_ns / net.S < 4000) != delivered
 
@@ -360,9 +360,9 @@ def test_a_report_and_then_a_refusal_are_repeated_to_the_limit(limit):
     )
     totals = result.totals
     assert result.objects.complete_ns[0] > 0
-    assert totals["timeouts"] == 2 * (1 + limit)
-    assert totals["sent_wire_bytes"] == 4 * net.WIRE + 2 * (1 + limit) * 40
-    assert totals["data_packets"] == 4
+    assert totals.timeouts == 2 * (1 + limit)
+    assert totals.sent_wire_bytes == 4 * net.WIRE + 2 * (1 + limit) * 40
+    assert totals.data_packets == 4
 
 
 @pytest.mark.parametrize(
@@ -386,8 +386,8 @@ def test_a_cancellation_is_repeated_to_the_limit(given):
     )
     limit = 20 if given is None else given
     assert result.objects.given_up[0] == 1
-    assert result.totals["timeouts"] == 1 + (1 + limit)
-    assert result.totals["sent_wire_bytes"] == 4 * net.WIRE + (1 + limit) * 40
+    assert result.totals.timeouts == 1 + (1 + limit)
+    assert result.totals.sent_wire_bytes == 4 * net.WIRE + (1 + limit) * 40
 
 
 def test_a_cancellation_that_is_answered_is_sent_once():
@@ -398,8 +398,8 @@ def test_a_cancellation_that_is_answered_is_sent_once():
         duration_s=1000,
     )
     assert result.objects.given_up[0] == 1
-    assert result.totals["timeouts"] == 1
-    assert result.totals["sent_wire_bytes"] == 4 * net.WIRE + 40
+    assert result.totals.timeouts == 1
+    assert result.totals.sent_wire_bytes == 4 * net.WIRE + 40
 
 
 def test_a_refused_session_is_given_up():
@@ -429,7 +429,7 @@ def test_samples_count_each_slots_own():
 def test_a_repeated_checkpoint_gives_no_round_trip_time():
     # Karn: the checkpoint is lost once; what its repeat's answer took says nothing of either.
     result = transfer(path(loss=nth_lost(8)), blocks(1, 8))
-    assert result.totals["rtt_samples"] == 0
+    assert result.totals.rtt_samples == 0
 
 
 def test_the_last_segment_counts_its_own_bytes():
@@ -439,7 +439,7 @@ def test_the_last_segment_counts_its_own_bytes():
     assert result.samples.delivered_bytes.sum() == 3 * net.MSS + 100
     assert done_s(result)[0] == pytest.approx(3e-3 + 140 * 8 / 12e6 + LIGHT_S, abs=1e-8)
     # 4,480 bytes in segments, and the acknowledgement of the report: 40.
-    assert result.totals["sent_wire_bytes"] == 3 * net.MSS + 100 + 4 * 40 + 40
+    assert result.totals.sent_wire_bytes == 3 * net.MSS + 100 + 4 * 40 + 40
 
 
 def test_waits_are_for_the_line_that_others_use():
@@ -448,5 +448,5 @@ def test_waits_are_for_the_line_that_others_use():
     busy = net.link(12e6, RTT_S, queue_bdp=0.1, cross_traffic=(CrossTraffic(6e6, 1500),))
     totals = transfer(busy, blocks(1, 400)).totals
     idle = transfer(path(), blocks(1, 400)).totals
-    assert idle["queue_p95_s"] <= 1e-6
-    assert totals["queue_p95_s"] > 0.05
+    assert idle.queue_p95_s <= 1e-6
+    assert totals.queue_p95_s > 0.05

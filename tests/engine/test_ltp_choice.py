@@ -120,7 +120,7 @@ def test_an_enhancement_of_what_was_given_up_is_given_up_at_once():
     both = dataclasses.replace(one, chunk=np.zeros(2, dtype=np.int64), layer=np.arange(2, dtype=np.int64))
     result = transfer(path(), both, slot_s=0.5)
     assert result.objects.given_up.tolist() == [1, 1]
-    assert result.totals["sent_payload_bytes"] == 0
+    assert result.totals.sent_payload_bytes == 0
     assert result.end_ns == net.ns(1.0)
 
 
@@ -138,4 +138,4 @@ def test_light_times_that_grew_are_known():
     further = path(loss=nth_lost(3), delay_t_ns=(0, net.ns(100)), delay_ns=(net.ns(2), net.ns(6)))
     result = transfer(further, playout(17.0, (200.0, 0.004)), slot_s=1.0)
     assert result.objects.given_up.tolist() == [1]
-    assert result.totals["retransmitted_payload_bytes"] == 0
+    assert result.totals.retransmitted_payload_bytes == 0

@@ -61,16 +61,16 @@ def test_source_segments_go_as_they_are_and_are_there_at_once():
         2,
     )  # 0.25 x 8
     assert (coding.repair_bytes[0], coding.whole[0], coding.recovered[0]) == (2 * net.MSS, 1, 0)
-    assert result.totals["repair_payload_bytes"] == 2 * net.MSS
-    assert result.totals["sent_payload_bytes"] == 10 * net.MSS
+    assert result.totals.repair_payload_bytes == 2 * net.MSS
+    assert result.totals.sent_payload_bytes == 10 * net.MSS
 
 
 def test_a_lost_segment_is_back_with_the_first_repair_segment():
     # Seven and one are eight. Its report would have cost a round trip more.
     result = coded(path(loss=nth_lost(6)), eight())
     assert done_s(result) == pytest.approx([CLOSED_S + SEGMENT_S + LIGHT_S], abs=1e-8)
-    assert result.totals["retransmitted_payload_bytes"] == 0
-    assert result.totals["recovered_payload_bytes"] == net.MSS
+    assert result.totals.retransmitted_payload_bytes == 0
+    assert result.totals.recovered_payload_bytes == net.MSS
     coding = matrices(result)
     assert (coding.decoded_ns[0], coding.recovered[0]) == (result.objects.complete_ns[0], 1)
 
@@ -99,7 +99,7 @@ def test_a_matrix_that_lacks_more_than_its_repair_is_asked_for():
 def test_a_lost_checkpoint_is_brought_back_and_answered():
     result = coded(path(loss=nth_lost(8)), net.live(2, (8 * net.MSS,), chunk_s=20.0), duration_s=39.9)
     assert result.objects.complete_ns[0] / net.S == pytest.approx(22 + SEGMENT_S + LIGHT_S, abs=1e-8)
-    assert result.totals["timeouts"] == 0
+    assert result.totals.timeouts == 0
     # The sender hears of it: nothing is in flight when the next block is still to come.
     assert result.samples.inflight_segments[-1] == 0
 
@@ -114,20 +114,18 @@ def test_a_checkpoint_that_stays_lost_counts_from_the_last_repair_segment():
     # more; it was a checkpoint, and is sent again after its timer.
     asked = again + SEGMENT_S + LIGHT_S + report_s(2) + LIGHT_S + CONTROL_S + SEGMENT_S
     assert done_s(result) == pytest.approx([asked + RTT_S + MARGIN_S + SEGMENT_S + LIGHT_S], abs=1e-8)
-    assert result.totals["timeouts"] == 2
+    assert result.totals.timeouts == 2
 
 
 def test_whole_blocks_are_answered_at_once():
     # The round trip that is measured has no time of a matrix in it.
     result = coded(path(), net.live(20, (8 * net.MSS,)))
-    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] == pytest.approx(
-        RTT_S + report_s(1), abs=5e-3
-    )
+    assert result.totals.rtt_sum_s / result.totals.rtt_samples == pytest.approx(RTT_S + report_s(1), abs=5e-3)
 
 
 def test_an_answer_that_waited_is_no_round_trip():
     result = coded(path(loss=nth_lost(6)), eight(), duration_s=60.0)
-    assert result.totals["rtt_samples"] == 0
+    assert result.totals.rtt_samples == 0
 
 
 # --------------------------------------------------------------------------------------------- what is in a matrix
@@ -214,7 +212,7 @@ def test_green_segments_are_brought_back_or_lost():
     lost = coded(path(loss=nth_lost(3)), eight(), green_from_layer=0, duration_s=60.0)
     assert lost.objects.given_up[0] == 1
     assert lost.objects.delivered_bytes[0] == 6 * net.MSS
-    assert lost.totals["retransmitted_payload_bytes"] == 0
+    assert lost.totals.retransmitted_payload_bytes == 0
 
 
 def test_raptorq_fails_now_and_then_where_mds_does_not():
@@ -255,7 +253,7 @@ def test_a_matrix_comes_back_with_k_and_every_block_in_the_end(seed, p, share, b
     coding = matrices(result)
     assert (result.objects.complete_ns > 0).all()
     assert (
-        result.totals["delivered_payload_bytes"]
+        result.totals.delivered_payload_bytes
         == result.objects.delivered_bytes.sum()
         == 12 * (8 * net.MSS + 7)
     )
@@ -297,5 +295,5 @@ def test_shares_need_no_feedback():
     )
     with_repair = coded(path(), net.live(4, (8 * net.MSS,)), duration_s=60.0)
     repair = matrices(with_repair).repair_packets.sum()
-    sent = with_repair.totals["sent_wire_bytes"] - plain.totals["sent_wire_bytes"]
+    sent = with_repair.totals.sent_wire_bytes - plain.totals.sent_wire_bytes
     assert sent == repair * (net.MSS + 40)

@@ -45,7 +45,7 @@ def test_a_repeated_checkpoints_answer_tells_the_fate_of_both_copies():
     # Segments 4 and 8 of 8 are lost; 8, the checkpoint, is sent again at 10.012 s and answered at 20.013 s. The report
     # tells of all nine transmissions, so that in flight is the repair of 4 alone, until its report at 30.01 s.
     result = transfer(path(loss=nth_lost(4)), with_one_to_come(blocks(1, 8)), slot_s=4.0, duration_s=34)
-    assert result.totals["timeouts"] == 1
+    assert result.totals.timeouts == 1
     assert result.samples.inflight_segments[:8].tolist() == [8, 8, 9, 9, 9, 1, 1, 0]
 
 
@@ -53,8 +53,8 @@ def test_only_what_was_sent_once_gives_a_round_trip_time():
     # As above. The answer at 20.013 s may be to either copy of the checkpoint (Karn); that to the repair, one round
     # trip and one report of one claim, is the only sample.
     result = transfer(path(loss=nth_lost(4)), with_one_to_come(blocks(1, 8)), slot_s=4.0, duration_s=34)
-    assert result.totals["rtt_samples"] == 1
-    assert result.totals["rtt_sum_s"] == pytest.approx(RTT_S + report_s(1), abs=1e-8)
+    assert result.totals.rtt_samples == 1
+    assert result.totals.rtt_sum_s == pytest.approx(RTT_S + report_s(1), abs=1e-8)
 
 
 def test_the_clock_runs_on_until_reports_answer_for_all_of_the_scope():
@@ -65,21 +65,21 @@ def test_the_clock_runs_on_until_reports_answer_for_all_of_the_scope():
     link = path(loss=nth_lost(2), up_loss=nth_lost(2))
     first = 0.601 + LIGHT_S + (52 + 241 * 6) * 8 / 12e6 + LIGHT_S
     result = transfer(link, blocks(1, 601), duration_s=first + RTT_S + MARGIN_S + 1e-4)
-    assert result.totals["timeouts"] == 3
+    assert result.totals.timeouts == 3
 
 
 def test_a_reports_length_is_a_segments():
     # Every second of 4,001 segments is lost, the checkpoint is not: 2,001 claims, 181 of 2 · 4 bytes in the first
     # report of 1,500 bytes. The round trip is to that one: 1 ms of line.
     result = transfer(path(loss=nth_lost(2)), blocks(1, 4001), duration_s=4.001 + 1.5 * RTT_S)
-    assert result.totals["rtt_samples"] == 1
-    assert result.totals["rtt_sum_s"] == pytest.approx(RTT_S + report_s(181, 4), abs=1e-8)
+    assert result.totals.rtt_samples == 1
+    assert result.totals.rtt_sum_s == pytest.approx(RTT_S + report_s(181, 4), abs=1e-8)
 
 
 def test_sessions_close_when_all_is_claimed():
     # A block a second over 10 s: a dozen sessions or so are open at once, however many there are in all.
     short, long = (transfer(path(), net.live(count, (8 * net.MSS,))).totals for count in (200, 600))
-    assert long["engine_peak_bytes"] == short["engine_peak_bytes"]
+    assert long.engine_peak_bytes == short.engine_peak_bytes
 
 
 # ------------------------------------------------------------------------------------------------------ the receiver
@@ -96,7 +96,7 @@ def test_a_report_that_waits_for_the_line_is_asked_for_in_vain():
     totals = transfer(slow, with_one_to_come(blocks(100, 1), at_s=200)).totals
     report = 56 * 8 / 1.2e3
     asked_again = [k for k in range(1, 101) if 10 + report * k > 30.002]
-    assert totals["timeouts"] == len(asked_again) == 47
+    assert totals.timeouts == len(asked_again) == 47
     queued_again = [k for k in asked_again if 5 + report * (k - 1) < 35]
     again, free = 0, 5 + report * 100
     for k in queued_again:
@@ -104,7 +104,7 @@ def test_a_report_that_waits_for_the_line_is_asked_for_in_vain():
             again, free = again + 1, free + report
     assert again == 8
     # One acknowledgement of 40 bytes for each report that came.
-    assert totals["sent_wire_bytes"] - totals["data_packets"] * net.WIRE == (100 + again) * 40
+    assert totals.sent_wire_bytes - totals.data_packets * net.WIRE == (100 + again) * 40
 
 
 @pytest.mark.parametrize("limit", [0, 2])
@@ -117,7 +117,7 @@ def test_a_cancellation_ends_a_refusal(limit):
     result = transfer(link, with_one_to_come(blocks(1, 4)), retry_limit=limit, duration_s=1000)
     assert result.objects.given_up[0] == 1
     tries = 1 + limit
-    assert result.totals["timeouts"] == 3 * tries
+    assert result.totals.timeouts == 3 * tries
 
 
 def test_a_session_that_was_refused_takes_no_more():
@@ -134,11 +134,11 @@ def test_a_session_that_was_refused_takes_no_more():
     )
     before = sum(1 for k in range(10) if not 1 <= k / 2 < 4)
     assert result.objects.given_up[0] == 1
-    assert result.totals["arrived_payload_bytes"] == before * net.MSS
-    assert result.totals["duplicate_payload_bytes"] > 0
+    assert result.totals.arrived_payload_bytes == before * net.MSS
+    assert result.totals.duplicate_payload_bytes > 0
     assert result.objects.complete_ns[0] < 0
     # The sender hears of it at 24.5 s, before any clock of its own runs out, and is through with the session.
-    assert result.totals["timeouts"] == 1
+    assert result.totals.timeouts == 1
 
 
 def test_the_way_up_has_outages_of_its_own():
@@ -146,7 +146,7 @@ def test_the_way_up_has_outages_of_its_own():
     # the repair of segment 4 comes light later.
     link = path(loss=nth_lost(4), up_outages_ns=((net.ns(1), net.ns(100)),))
     result = transfer(link, blocks(1, 5))
-    assert result.totals["timeouts"] == 0
+    assert result.totals.timeouts == 0
     repaired = 100 + report_s(2) + LIGHT_S + CONTROL_S + SEGMENT_S + LIGHT_S
     assert done_s(result) == pytest.approx([repaired], abs=1e-8)
 
@@ -164,8 +164,8 @@ def test_the_outages_of_the_way_down_do_not_hold_reports_back():
 
 def test_green_waits_behind_no_gap():
     totals = transfer(path(loss=nth_lost(3)), blocks(20, 8), green_from_layer=0).totals
-    assert totals["lost_channel_packets"] == 160 // 3
-    assert totals["hol_payload_bytes"] == 0
+    assert totals.lost_channel_packets == 160 // 3
+    assert totals.hol_payload_bytes == 0
 
 
 @pytest.mark.parametrize("segments", [100, 101])
@@ -174,7 +174,7 @@ def test_a_green_block_is_not_done_with_while_segments_are_under_way(segments):
     # length the last one as well. Then 10 still wait in the queue, and arrive up to 10 ms after light from now would.
     narrow = net.link(12e6, RTT_S, queue_bytes=15_000)
     result = transfer(narrow, blocks(1, segments), green_from_layer=0, parameters=net.rates(24e6))
-    arrived = segments - result.totals["dropped_queue_packets"]
+    arrived = segments - result.totals.dropped_queue_packets
     assert 0 < arrived < segments
     assert result.objects.delivered_bytes[0] == arrived * net.MSS
 
@@ -187,4 +187,4 @@ def test_the_95th_wait_is_not_the_median():
     # even, one in five waits, w ms or more (1 - w) / 5 of them. A twentieth waits 0.75 ms.
     busy = net.link(12e6, RTT_S, cross_traffic=(CrossTraffic(2.4e6, 1500),))
     result = transfer(busy, blocks(1, 2000), parameters=net.rates(12e6 / 10.37))
-    assert result.totals["queue_p95_s"] == pytest.approx(0.75e-3, rel=0.05)  # as fine as the histogram
+    assert result.totals.queue_p95_s == pytest.approx(0.75e-3, rel=0.05)  # as fine as the histogram

@@ -64,7 +64,7 @@ def in_time(result: EngineResult, objects: Objects) -> float:
 def test_it_sends_at_the_lines_rate_long_before_anything_is_heard() -> None:
     result = trial(far(), video(1.5, 90))
     assert wire_rate(result, 10, 90) == pytest.approx(RATE_BPS, rel=0.02)
-    assert result.totals["queue_p95_s"] < 8 * WIRE * 8 / RATE_BPS
+    assert result.totals.queue_p95_s < 8 * WIRE * 8 / RATE_BPS
 
 
 @pytest.mark.parametrize("up_bps", [500.0, 2e3, 256e3])
@@ -72,14 +72,14 @@ def test_reports_never_wait_behind_each_other(up_bps: float) -> None:
     objects = video(0.8, 400, playout_s=2.5 * RTT_S)
     result = trial(far(up_bps=up_bps, loss=Loss("packet", 0.01)), objects)
     report_s = 8 * (48 + 31 * 4) / up_bps
-    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] < RTT_S + 1 + 2 * report_s
+    assert result.totals.rtt_sum_s / result.totals.rtt_samples < RTT_S + 1 + 2 * report_s
     assert in_time(result, objects) > 0.995
 
 
 def test_under_laws_that_want_acknowledgements_they_do() -> None:
     objects = video(0.8, 400, playout_s=2.5 * RTT_S)
     result = trial(far(up_bps=500.0), objects, congestion="open-loop")
-    assert result.totals["rtt_sum_s"] / result.totals["rtt_samples"] > 2 * RTT_S
+    assert result.totals.rtt_sum_s / result.totals.rtt_samples > 2 * RTT_S
 
 
 @pytest.mark.parametrize("rtts", [0.6, 0.75, 1.0, 2.5])
@@ -155,7 +155,7 @@ def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
 def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
     away = far(outages_s=((300.0, 500.0),))
     result = trial(away, video(1.5, 900))
-    assert result.totals["lost_channel_packets"] <= 4  # those in the queue when the link went
+    assert result.totals.lost_channel_packets <= 4  # those in the queue when the link went
     assert wire_rate(result, 510, 890) == pytest.approx(RATE_BPS, rel=0.03)
 
 
@@ -199,7 +199,7 @@ def test_whatever_the_link_it_goes_on_sending_and_puts_no_more_on_it_than_it_car
     result = trial(one, objects, block_s=1, seed=seed, duration_s=span_s, slot_s=span_s / 10)
     samples = result.samples
     assert samples.sent_segments[samples.t_ns > 0.5 * ns(span_s)].sum() >= 3
-    wire_bytes = result.totals["sent_wire_bytes"] - WIRE * result.totals["dropped_queue_packets"]
+    wire_bytes = result.totals.sent_wire_bytes - WIRE * result.totals.dropped_queue_packets
     assert wire_bytes <= rate_bps / 8 * span_s + (packets + 2) * WIRE
 
 

@@ -32,7 +32,7 @@ def test_an_undo_takes_back_the_timeout_and_not_the_recovery_before_it():
     reduced = samples.cwnd_segments[samples.t_ns == net.ns(28.0)][0]
     assert reduced == 91
     after = samples.cwnd_segments[samples.t_ns > net.ns(step)]
-    assert result.totals["timeouts"] == 2  # one real, in the outage, and the spurious one
+    assert result.totals.timeouts == 2  # one real, in the outage, and the spurious one
     assert after.min() == 1
     assert after[np.argmin(after) :].max() <= reduced / 2 + 5  # 5 s of one segment a round trip
 

@@ -93,10 +93,10 @@ def test_what_it_drops_counts_as_dropped_and_no_queue_of_the_sender_shows_it():
     plain = net.config("open-loop", net.link(240e3, 1.0), duration_s=20)
     config = replace(plain, links=(replace(plain.links[0], relay=relay(120e3, queue_packets=4)),))
     free, held = simulate(plain), simulate(config)
-    assert free.totals["dropped_queue_packets"] == 0
-    dropped = held.totals["dropped_queue_packets"]
-    assert dropped / held.totals["data_packets"] == pytest.approx(0.5, abs=0.03)
-    assert held.totals["lost_channel_packets"] == 0
+    assert free.totals.dropped_queue_packets == 0
+    dropped = held.totals.dropped_queue_packets
+    assert dropped / held.totals.data_packets == pytest.approx(0.5, abs=0.03)
+    assert held.totals.lost_channel_packets == 0
     first = free.samples.t_ns < net.ns(1.2)  # before any acknowledgement is missing
     np.testing.assert_array_equal(free.samples.sent_segments[first], held.samples.sent_segments[first])
     assert held.samples.queue_bytes.max() <= free.samples.queue_bytes.max() + net.WIRE
@@ -115,7 +115,7 @@ def test_the_draws_of_those_who_join_are_not_those_of_the_senders_own_queue():
             "open-loop", net.link(120e3, 1.0, relay=relay(96e3, **bursts)), seed=seed, duration_s=20
         )
         assert simulate(config).totals == simulate(config).totals
-        ends.add(simulate(config).totals["rtt_sum_s"])
+        ends.add(simulate(config).totals.rtt_sum_s)
     assert len(ends) == 2
 
 

@@ -7,6 +7,7 @@ second. A handshake takes 10 s.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def config(
 
 def again(result: EngineResult) -> float:
     """Packets sent more than once."""
-    return result.totals["retransmitted_payload_bytes"] / MSS
+    return result.totals.retransmitted_payload_bytes / MSS
 
 
 # Chunk k is captured at k + 1 s and sent by k + 1.4 s; its last ACK comes at k + 11.4 s. At 49.9 s those up to k = 38
@@ -69,7 +70,7 @@ def test_with_a_spool_what_is_not_acknowledged_goes_again_and_nothing_else() -> 
     assert result.objects.retransmissions.tolist() == repeated.tolist()
     assert (result.objects.sent_bytes / MSS).tolist() == (PACKETS + repeated).tolist()
     assert again(result) == 10 * PACKETS
-    assert result.totals["sent_payload_bytes"] == (80 + 10) * PACKETS * MSS
+    assert result.totals.sent_payload_bytes == (80 + 10) * PACKETS * MSS
     assert result.objects.subflow.tolist() == [0] * 80
 
 
@@ -96,8 +97,8 @@ def test_a_connection_that_sent_nothing_says_nothing_of_the_queue(restart_s: tup
     totals = simulate(
         config(restart_s=restart_s, congestion="fixed", parameters=fixed, objects=bulk(5_000 * MSS))
     ).totals
-    assert totals["queue_p95_s"] == pytest.approx(10, abs=0.1)  # 1,000 packets beyond what a round trip takes
-    assert totals["first_send_s"] == pytest.approx(5 + 7 + 10 if restart_s == (5.0,) else 10.0, abs=0.1)
+    assert totals.queue_p95_s == pytest.approx(10, abs=0.1)  # 1,000 packets beyond what a round trip takes
+    assert totals.first_send_s == pytest.approx(5 + 7 + 10 if restart_s == (5.0,) else 10.0, abs=0.1)
 
 
 def test_a_sender_that_is_not_up_again_before_the_end_gives_nothing_up() -> None:
@@ -120,7 +121,7 @@ def test_what_was_before_a_restart_is_as_it_would_have_been() -> None:
 def test_repeats_of_a_connection_and_of_the_next_one_are_added() -> None:
     result = simulate(config(links=(link(RATE_BPS, 10.0, queue_bdp=3, drops=((3, 1),)),)))
     assert result.objects.retransmissions[0] == 1
-    assert result.totals["retransmitted_payload_bytes"] == result.objects.retransmissions.sum() * MSS
+    assert result.totals.retransmitted_payload_bytes == result.objects.retransmissions.sum() * MSS
 
 
 def test_a_layer_keeps_the_link_it_left_by_first() -> None:
@@ -137,7 +138,7 @@ def test_what_waits_in_the_queue_at_a_restart_never_leaves() -> None:
     )
     assert lost.objects.delivered_bytes[0] / MSS == pytest.approx(2_000, abs=3)
     assert lost.objects.given_up[0] == 1
-    assert lost.totals["delivered_payload_bytes"] == lost.objects.delivered_bytes[0]
+    assert lost.totals.delivered_payload_bytes == lost.objects.delivered_bytes[0]
 
 
 def test_a_layer_goes_on_where_its_acknowledged_bytes_end() -> None:
@@ -259,6 +260,62 @@ def test_a_restart_after_the_end_changes_nothing() -> None:
     assert (with_.objects.complete_ns == without.objects.complete_ns).all()
 
 
+# Coded packets without a handshake: chunk k is acknowledged by k + 11.4 s, with its tenth of repair by k + 11.5 s.
+CODED: dict[str, Any] = {"mode": "coded", "handshake": False, "coding": Coding(np.arange(80), S, (0.1,))}
+
+
+def test_coded_layers_that_are_not_acknowledged_are_coded_and_sent_anew() -> None:
+    result = simulate(config(**CODED))
+    assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
+    repeated = np.zeros(80)
+    repeated[39:49] = PACKETS
+    assert result.objects.retransmissions.tolist() == repeated.tolist()
+    assert (result.objects.sent_bytes / MSS).tolist() == (PACKETS + repeated).tolist()
+    complete_s = result.objects.complete_ns / S
+    assert complete_s[39:49] == pytest.approx(np.arange(39, 49) + 1.4 + 5, abs=0.2)
+    assert complete_s[49] == pytest.approx(49.9 + 7 + 4.8 + 5, abs=0.3)  # ten chunks of 44
+
+
+def test_coded_layers_without_a_spool_are_lost_with_what_is_captured_while_it_boots() -> None:
+    result = simulate(config(spool=False, **CODED))
+    assert np.flatnonzero(result.objects.given_up).tolist() == list(range(49, 56))
+    assert again(result) == 0
+
+
+def test_rows_of_blocks_are_those_of_one_connection_after_another() -> None:
+    result = simulate(config(**CODED))
+    coding = result.coding
+    assert coding is not None
+    assert (
+        len(coding.source_packets) == 80 + 41
+    )  # the second has those that the first could not know to be there
+    assert coding.block.tolist() == [*range(39), *range(80, 121)]
+    assert coding.source_packets[:80].tolist() == [PACKETS] * 49 + [0] * 31
+    assert (coding.source_packets[80:] == PACKETS).all() and coding.whole[coding.source_packets > 0].all()
+    assert result.totals.repair_payload_bytes == coding.repair_bytes.sum()
+    assert result.totals.delivered_payload_bytes == result.objects.delivered_bytes.sum()
+
+
+def test_a_layer_that_its_block_brought_back_is_acknowledged() -> None:
+    """A packet of chunk 30 never arrives, and a packet of repair stands for it: that is not sent again."""
+    lossy = link(RATE_BPS, 10.0, queue_bdp=3, drops=((30 * 44 + 3, 1),))
+    result = simulate(config(links=(lossy,), **CODED))
+    assert result.coding is not None and result.coding.recovered[30] == 1
+    assert result.objects.retransmissions[30] == 0
+
+
+def test_matrices_of_ltp_end_with_their_connection() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    made = config(congestion="ltp", scheduler="none", coding=Coding(none, S, (0.1,)))
+    result = simulate(made)
+    assert (result.objects.complete_ns >= 0).all()
+    assert again(result) == pytest.approx(10 * PACKETS, abs=PACKETS)
+    coding = result.coding
+    assert coding is not None and coding.block.max() == len(coding.source_packets) - 1
+    assert result.totals.repair_payload_bytes == coding.repair_bytes.sum()
+    assert coding.state is not None and len(coding.state) == len(coding.source_packets)
+
+
 def test_the_duration_may_end_while_it_boots() -> None:
     result = simulate(config(duration_ns=55 * S))
     assert result.objects.complete_ns.max() <= 55 * S
@@ -275,10 +332,8 @@ def test_what_builds_on_a_layer_that_is_given_up_goes_with_it() -> None:
 
 
 def test_what_is_not_modelled_is_refused() -> None:
-    one = np.zeros(80, dtype=np.int64)
     for more, rule in (
         ({"links": (link(), link(flows=(Flow(),), name="other"))}, "background flows"),
-        ({"coding": Coding(period=one, block_ns=S), "mode": "coded"}, "coded"),
         ({"trace": True}, "packet logs"),
         (
             {"congestion": "ltp", "scheduler": "none", "parameters": {"ltp": {"green_from_layer": (1,)}}},

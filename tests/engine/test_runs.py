@@ -102,4 +102,4 @@ def test_nothing_arrives_after_the_last_delivery() -> None:
     arrived = trace.t_ns[trace.event == DATA_ARRIVED]
     assert arrived.max() == result.objects.complete_ns.max() == result.end_ns
     totals = result.totals
-    assert totals["sent_payload_bytes"] > totals["arrived_payload_bytes"] + totals["duplicate_payload_bytes"]
+    assert totals.sent_payload_bytes > totals.arrived_payload_bytes + totals.duplicate_payload_bytes

@@ -84,4 +84,4 @@ def test_redundant_pays_twice_and_loses_almost_nothing():
     single = net.run("open-loop", lossy, objects=objects, slot_s=1)
     alone = (single.objects.first_arrival_ns - objects.release_ns)[20:] / net.S
     assert (alone > 0.6).mean() == pytest.approx(0.1, abs=0.05)
-    assert result.totals["duplicate_payload_bytes"] > 0.6 * objects.payload_bytes.sum()
+    assert result.totals.duplicate_payload_bytes > 0.6 * objects.payload_bytes.sum()

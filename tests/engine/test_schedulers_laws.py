@@ -182,7 +182,7 @@ def test_daps_lets_data_arrive_in_order_over_unequal_paths(slow_rtt_s: float, sh
         result = net.run(
             "fixed", links, objects=net.bulk(5_000_000), scheduler=name, parameters=net.windows(10, 10)
         )
-        wait[name] = result.totals["hol_wait_byte_s"] / 5e6
+        wait[name] = result.totals.hol_wait_byte_s / 5e6
         assert carried(result)[1] / carried(result).sum() == pytest.approx(share, rel=0.1)
     assert wait["daps"] < 0.6 * wait["minrtt"]
 
@@ -467,9 +467,9 @@ def test_mptcps_own_timer_repeats_on_an_idle_subflow_what_another_has_in_flight(
             "fixed", links, objects=layers, scheduler=scheduler, parameters=net.windows(40, 40), slot_s=1
         )
         assert (result.objects.complete_ns > 0).all()
-        repeated[scheduler] = result.totals["retransmitted_payload_bytes"]
+        repeated[scheduler] = result.totals.retransmitted_payload_bytes
         # nothing was lost, and what was repeated last may be on its way at the end
-        twice = result.totals["duplicate_payload_bytes"]
+        twice = result.totals.duplicate_payload_bytes
         assert repeated[scheduler] - 20 * net.MSS <= twice <= repeated[scheduler]
     assert repeated["linux"] > 0 and repeated["linux-6.1"] > 0
     assert repeated["minrtt"] == 0
@@ -568,4 +568,4 @@ def test_redundant_stops_copying_what_is_known_to_have_arrived():
     near, far = net.link(12e6, 0.1), net.link(1.2e5, 0.2, loss=Loss())
     result = net.run("fixed", (near, far), objects=net.bulk(3_000_000), scheduler="redundant", slot_s=1)
     # The far one could carry 3 MB in 200 s, but the near one is done after 2 s.
-    assert result.totals["sent_payload_bytes"] < 1.1 * 3_000_000
+    assert result.totals.sent_payload_bytes < 1.1 * 3_000_000

@@ -112,10 +112,10 @@ def assert_sane(result: EngineResult, rates_bps: float, rtt_s: float) -> None:
     """All of it came, no faster than the lines and light, and the round trip was the links'."""
     totals = result.totals
     assert result.objects.complete_ns[0] > 0
-    took_s = totals["last_delivery_s"] - totals["first_send_s"]
-    assert took_s >= totals["sent_wire_bytes"] * 8 / rates_bps + rtt_s / 2 - 1e-6
-    if totals["rtt_samples"]:  # a single block of ltp is there before its report is back
-        assert rtt_s <= totals["rtt_sum_s"] / totals["rtt_samples"] < 3 * rtt_s
+    took_s = totals.last_delivery_s - totals.first_send_s
+    assert took_s >= totals.sent_wire_bytes * 8 / rates_bps + rtt_s / 2 - 1e-6
+    if totals.rtt_samples:  # a single block of ltp is there before its report is back
+        assert rtt_s <= totals.rtt_sum_s / totals.rtt_samples < 3 * rtt_s
     assert (result.samples.cwnd_segments >= 0).all()
     assert (result.samples.inflight_segments >= 0).all()
     assert np.isfinite(result.samples.pacing_bps).all()
@@ -139,7 +139,7 @@ def test_hundreds_of_thousands_of_segments_are_out_for_ten_hours(sender: str) ->
         duration_s=400 * HOUR,
         scale=900.0,
     )
-    assert result.totals["lost_channel_packets"] > 0
+    assert result.totals.lost_channel_packets > 0
     assert_sane(result, 10e9, TEN_HOURS)
 
 

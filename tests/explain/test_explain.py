@@ -84,10 +84,7 @@ def test_a_decision_is_the_policys_for_what_it_saw(run: Run) -> None:
 
 def test_the_channels_losses_are_the_trials(run: Run, told: Explanation) -> None:
     totals = replay(run, "dstcc/s1").result.totals
-    assert (
-        sum(link.sent.sum() for link in told.links)
-        == totals["data_packets"] - totals["dropped_queue_packets"]
-    )
+    assert sum(link.sent.sum() for link in told.links) == totals.data_packets - totals.dropped_queue_packets
     near, far = told.links
     assert (near.name, near.rate_bps, near.subflows) == ("near", 200_000, (0,))
     assert (far.name, far.subflows, far.lost.sum()) == ("far", (1,), 0)

@@ -173,7 +173,7 @@ def test_a_driven_trial_plays_what_the_ladder_says(tmp_path: Path) -> None:
     assert fleet.value(fleet.configs[1], result) == pytest.approx(played[1])
     assert len(told) > 40
     assert all((one.believed["loss_low"] <= one.believed["loss_high"]).all() for one in told)
-    assert result.totals["guard_fallbacks"] == sum(one.fell_back for one in told)
+    assert result.totals.guard_fallbacks == sum(one.fell_back for one in told)
 
 
 def test_two_paths_have_a_belief_each() -> None:

@@ -104,9 +104,9 @@ def test_what_is_delivered_adds_up(lanes: tuple[TrialSetup, EngineResult]) -> No
     objects, totals = result.objects, result.totals
     whole = objects.complete_ns >= 0
     assert (objects.delivered_bytes[whole] == setup.objects.payload_bytes[whole]).all()
-    assert objects.delivered_bytes.sum() == totals["delivered_payload_bytes"]
-    assert objects.sent_bytes.sum() == totals["sent_payload_bytes"]
-    assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
+    assert objects.delivered_bytes.sum() == totals.delivered_payload_bytes
+    assert objects.sent_bytes.sum() == totals.sent_payload_bytes
+    assert totals.arrived_payload_bytes >= totals.delivered_payload_bytes
     # what became too late is left where it stands: a layer that was begun may be given up, a whole one not
     given_up = objects.given_up == 1
     assert not (given_up & whole).any()
@@ -118,13 +118,13 @@ def test_a_full_segment_carries_the_mss(kernel: Path) -> None:
     _, result = trial(
         "video.synthetic.layer_bps=[8000000]", "scenario.duration_s=400", "link.1.loss.packet=0.0001"
     )
-    mean = result.totals["sent_payload_bytes"] / result.totals["data_packets"]
+    mean = result.totals.sent_payload_bytes / result.totals.data_packets
     assert 1455 < mean <= 1460
 
 
 def test_the_rtt_is_the_links_and_its_queue(lanes: tuple[TrialSetup, EngineResult]) -> None:
     _, result = lanes
-    mean_s = result.totals["rtt_sum_s"] / result.totals["rtt_samples"]
+    mean_s = result.totals.rtt_sum_s / result.totals.rtt_samples
     assert 200 < mean_s < 400
     assert 200e9 <= result.samples.min_rtt_ns[result.samples.min_rtt_ns > 0].min() < 210e9
 
@@ -167,7 +167,7 @@ def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> Non
         (result.samples.subflow == 0) & (result.samples.t_ns > 920 * 10**9)
     ]
     assert through[:5].sum() == 0
-    assert result.totals["delivered_payload_bytes"] > 0
+    assert result.totals.delivered_payload_bytes > 0
 
 
 def test_a_lane_leaves_a_layer_that_has_become_too_late(kernel: Path) -> None:
@@ -190,7 +190,7 @@ def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
     dark = "link.0.outages=[[0, 300]]", "link.1.outages=[[0, 300]]", "transport.congestion=['cubic']"
     setup, result = trial(*dark, "video.loop_to_s=100")
     looks_s = 2 * 200 / 400
-    assert result.totals["first_send_s"] == pytest.approx(500, abs=1 + 2 * looks_s)
+    assert result.totals.first_send_s == pytest.approx(500, abs=1 + 2 * looks_s)
     for link, begins_s in ((0, 500), (1, 600)):
         sent = (result.samples.subflow == link) & (result.samples.sent_segments > 0)
         first_s = result.samples.t_ns[sent][0] / 1e9

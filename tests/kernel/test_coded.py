@@ -80,9 +80,9 @@ def test_every_layer_that_is_there_was_held_against_what_was_encoded(
     assert result.coding is not None
     whole = result.objects.complete_ns >= 0
     totals = result.totals
-    assert totals["checked_payload_bytes"] == config.objects.payload_bytes[whole].sum()
-    assert totals["recovered_payload_bytes"] > 0, "nothing was lost that a block could bring back"
-    assert totals["refused_packets"] == totals["dropped_queue_packets"] == 0
+    assert totals.checked_payload_bytes == config.objects.payload_bytes[whole].sum()
+    assert totals.recovered_payload_bytes > 0, "nothing was lost that a block could bring back"
+    assert totals.refused_packets == totals.dropped_queue_packets == 0
     assert whole.all()
 
 
@@ -93,7 +93,7 @@ def test_what_is_sent_is_what_the_simulator_sends(carried: tuple[EngineConfig, E
     assert result.coding is not None and simulated.coding is not None
     for name in ("source_packets", "planned_packets", "block"):
         assert (getattr(result.coding, name) == getattr(simulated.coding, name)).all(), name
-    assert result.totals["first_send_s"] == simulated.totals["first_send_s"] > 0
+    assert result.totals.first_send_s == simulated.totals.first_send_s > 0
     # a look of the program is a 2,000th of a round trip of 200 s; a packet waits for one, its ACK for another
     late = (result.objects.first_sent_ns - simulated.objects.first_sent_ns) / 1e9
     assert np.abs(late).max() < 0.5
@@ -113,7 +113,7 @@ def test_a_law_of_ours_finds_the_rate_that_it_finds_in_the_simulator(law: str, o
     for name in ("first_sent_ns", "complete_ns"):
         late = (getattr(carried.objects, name) - getattr(simulated.objects, name)) / 1e9
         assert np.abs(late).max() < off_s, name
-    sent = carried.totals["sent_wire_bytes"] / simulated.totals["sent_wire_bytes"]
+    sent = carried.totals.sent_wire_bytes / simulated.totals.sent_wire_bytes
     assert sent == pytest.approx(1, abs=0.01)
 
 
@@ -220,7 +220,7 @@ def test_the_same_packets_lost_bring_back_the_same_blocks(
     decoded = [(coding.decoded_ns >= 0) for coding in (result.coding, again)]
     assert (decoded[0] == decoded[1]).all()
     most = max(config.coding.words) * WORD_PACKETS * SYMBOL_BYTES
-    assert 0 < result.totals["block_peak_bytes"] <= most, "a block holds more than its words"
+    assert 0 < result.totals.block_peak_bytes <= most, "a block holds more than its words"
     assert 0 < decoded[0].sum() < len(decoded[0]), "all or none were brought back"
 
 
@@ -240,9 +240,9 @@ def test_the_clip_that_is_received_is_the_one_that_was_encoded(kernel: Path, tmp
     setup = draw_trial(given, load_source(given), 1)
     config = engine_config(given, setup, "open-loop", "minrtt")
     result = backend.run(config, keep=tmp_path / "kept")
-    assert result.totals["recovered_payload_bytes"] > 0
+    assert result.totals.recovered_payload_bytes > 0
     whole = result.objects.complete_ns >= 0
-    assert result.totals["checked_payload_bytes"] == config.objects.payload_bytes[whole].sum()
+    assert result.totals.checked_payload_bytes == config.objects.payload_bytes[whole].sum()
     received = {int(path.name): path for path in (tmp_path / "kept" / RECEIVED).iterdir()}
     assert set(received) == set(range(len(config.payloads))), "a layer of the clip did not come"
     for number, path in received.items():

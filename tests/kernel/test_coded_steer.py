@@ -225,7 +225,7 @@ def test_a_trial_that_is_steered_over_lines_is_the_one_that_is_steered_directly(
     assert direct.coding is not None and lined.coding is not None
     for name in ("planned_packets", "repair_packets", "whole"):
         assert np.array_equal(getattr(direct.coding, name), getattr(lined.coding, name)), name
-    assert direct.totals["guard_fallbacks"] == controller.totals["guard_fallbacks"]
+    assert direct.totals.guard_fallbacks == controller.totals["guard_fallbacks"]
     assert np.array_equal(direct.objects.complete_ns, lined.objects.complete_ns)
 
 
@@ -250,8 +250,8 @@ def test_a_policy_steers_the_repair_of_datagrams(kernel: Path, tmp_path: Path) -
     alike = planned[0] == planned[1]
     assert alike.mean() > 0.9, (planned[0][~alike], planned[1][~alike])
     assert (planned[0] != planned[2]).mean() > 0.5, "it is the transport's own rule"
-    assert steered.totals["unusable_answers"] == 0
-    assert "unusable_answers" not in own.totals and "guard_fallbacks" not in own.totals
+    assert steered.totals.unusable_answers == 0
+    assert own.totals.unusable_answers is None and own.totals.guard_fallbacks is None
 
 
 @pytest.mark.kernel
@@ -317,8 +317,8 @@ def test_without_decisions_a_trial_is_the_transports_own(
     monkeypatch.setattr(backend, "program", lambda *_: between)
     result = carried(config, policy=policy)
     assert own.coding is not None and result.coding is not None
-    unusable = result.totals["unusable_answers"]
-    assert result.totals["guard_fallbacks"] == unusable
+    unusable = result.totals.unusable_answers
+    assert result.totals.guard_fallbacks == unusable
     assert (unusable >= 48) if how == "nan" else unusable == {"late": 10, "gone": 0}[how]
     steered = drive(policy, config).coding
     assert steered is not None
@@ -346,6 +346,6 @@ def test_a_mission_outlives_its_policy(kernel: Path, tmp_path: Path, monkeypatch
     killing.chmod(0o755)
     monkeypatch.setattr(backend, "program", lambda *_: killing)
     result = carried(config, policy=policy)
-    assert result.totals["guard_fallbacks"] == 1 and result.totals["unusable_answers"] == 0
+    assert result.totals.guard_fallbacks == 1 and result.totals.unusable_answers == 0
     late = config.objects.release_ns > 100e9
     assert (result.objects.complete_ns[late] >= 0).mean() > 0.9

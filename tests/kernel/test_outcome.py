@@ -66,9 +66,9 @@ def test_times_grow_and_rates_shrink_by_the_scale(config: EngineConfig, tmp_path
     assert result.objects.complete_ns.tolist() == [20 * 10**9]
     assert result.samples.srtt_ns.tolist() == [10 * 10**9] * 2
     assert result.samples.pacing_bps.tolist() == [1e5, 1e5]
-    assert result.totals["rtt_sum_s"] == 25.0
-    assert result.totals["hol_wait_byte_s"] == 7300.0
-    assert np.isnan(result.totals["queue_p95_s"])
+    assert result.totals.rtt_sum_s == 25.0
+    assert result.totals.hol_wait_byte_s == 7300.0
+    assert np.isnan(result.totals.queue_p95_s)
 
 
 def test_slots_end_at_whole_multiples_and_the_last_one_at_the_end(
@@ -82,8 +82,8 @@ def test_slots_end_at_whole_multiples_and_the_last_one_at_the_end(
 def test_what_never_happened_stays_so(config: EngineConfig, tmp_path: Path) -> None:
     path = write(tmp_path / "r", first_send_ns=-1, last_delivery_ns=-1)
     totals = read_result(path, replace(config, transport=replace(config.transport, scale=3.7))).totals
-    assert np.isnan(totals["first_send_s"])
-    assert np.isnan(totals["last_delivery_s"])
+    assert np.isnan(totals.first_send_s)
+    assert np.isnan(totals.last_delivery_s)
 
 
 @pytest.mark.parametrize("left", [5, -8, -3])

@@ -105,10 +105,10 @@ def test_an_open_loop_has_the_simulators_bytes_in_every_slot(link: dict[str, Any
     config = trial(given)
     assert is_played(config.links[0])
     carried, simulated = backend.run(config, tick_ns=LOOK_NS), simulate(config)
-    lost = simulated.totals["lost_channel_packets"]
+    lost = simulated.totals.lost_channel_packets
     assert lost > 5, "a mission without losses shows nothing of them"
     for name in ("data_packets", "sent_wire_bytes", "arrived_payload_bytes", "delivered_payload_bytes"):
-        assert carried.totals[name] == pytest.approx(simulated.totals[name], rel=0.01), name
+        assert getattr(carried.totals, name) == pytest.approx(getattr(simulated.totals, name), rel=0.01), name
     mine, theirs = (in_slots(one, one.objects.complete_ns, config) for one in (carried, simulated))
     assert theirs[-1] > 500_000
     assert np.abs(mine - theirs).max() <= 0.01 * theirs[-1]
@@ -124,7 +124,7 @@ def test_tcp_over_steps_of_the_rate_is_the_simulators(mode: str) -> None:
     mine, theirs = (in_slots(one, one.objects.complete_ns, config) for one in (carried, simulated))
     assert theirs[-1] > 300_000
     assert np.abs(mine - theirs).max() <= 0.1 * theirs[-1]
-    assert carried.totals["sent_wire_bytes"] == pytest.approx(simulated.totals["sent_wire_bytes"], rel=0.1)
+    assert carried.totals.sent_wire_bytes == pytest.approx(simulated.totals.sent_wire_bytes, rel=0.1)
 
 
 @pytest.mark.usefixtures("kernel")
@@ -136,10 +136,10 @@ def test_others_connections_take_from_the_link_what_they_take_in_the_simulator()
     least = in_slots(simulate(alone), simulate(alone).objects.complete_ns, config)
     assert np.abs(mine - theirs).max() <= 0.1 * theirs[-1]
     assert (least - mine).max() > 0.2 * least[-1], "they took nothing"
-    sent = carried.totals["sent_wire_bytes"]
-    assert sent == pytest.approx(simulated.totals["sent_wire_bytes"], rel=0.05), "others' bytes are counted"
+    sent = carried.totals.sent_wire_bytes
+    assert sent == pytest.approx(simulated.totals.sent_wire_bytes, rel=0.05), "others' bytes are counted"
     # the line is full while all have something to send: what they sent stands in its queue
-    assert carried.totals["queue_p95_s"] == pytest.approx(simulated.totals["queue_p95_s"], rel=0.15)
+    assert carried.totals.queue_p95_s == pytest.approx(simulated.totals.queue_p95_s, rel=0.15)
 
 
 @pytest.mark.usefixtures("kernel")
@@ -151,12 +151,12 @@ def test_a_program_in_the_place_of_netem_is_netem_where_nothing_changes(
     for module in (backend, link_plan, plan):
         monkeypatch.setattr(module, "is_played", lambda _: True)
     mine = backend.run(config)
-    assert theirs.totals["queue_p95_s"] > 2
+    assert theirs.totals.queue_p95_s > 2
     came = theirs.objects.complete_ns >= 0
     assert came.sum() > 100 and (came == (mine.objects.complete_ns >= 0)).all()
     assert np.abs(mine.objects.complete_ns - theirs.objects.complete_ns).max() < 1_000_000
     for name in ("sent_wire_bytes", "queue_p95_s"):
-        assert mine.totals[name] == pytest.approx(theirs.totals[name], rel=1e-3), name
+        assert getattr(mine.totals, name) == pytest.approx(getattr(theirs.totals, name), rel=1e-3), name
 
 
 def test_only_what_netem_has_not_is_played() -> None:

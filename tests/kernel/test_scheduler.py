@@ -19,7 +19,6 @@ from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss
 from dstcc.errors import DstccError
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import load_policy
-from dstcc.placed import placed_rows
 from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from experiments.recorded_agent import a_slot_on, kernel_bytes, on_both, recorded, simulated_bytes
@@ -78,7 +77,7 @@ def trial(*settings: str) -> EngineResult:
 
 
 def sums(result: EngineResult, kind: str) -> dict[tuple[int, int], int]:
-    return {(row["layer"], row["link"]): row[kind] for row in placed_rows(result.totals)}
+    return {(row.layer, row.link): getattr(row, kind) for row in result.placed}
 
 
 def as_told(result: EngineResult) -> bool:
@@ -169,7 +168,7 @@ def test_what_no_buffer_holds_up_is_carried_in_time(kernel_with_scheduler: Path)
     receiver's window closed, its MPTCP threw away what came beyond it, and the connection stood still for good."""
     result = trial("link.0.loss.packet=0.02", "link.1.loss.packet=0.02")
     assert as_told(result)
-    assert result.totals["delivered_payload_bytes"] == sum(sums(result, "told_bytes").values())
+    assert result.totals.delivered_payload_bytes == sum(sums(result, "told_bytes").values())
 
 
 def test_a_trial_that_mptcp_lost_data_of_fails(

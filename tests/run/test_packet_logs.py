@@ -59,7 +59,7 @@ def test_a_capture_shows_an_end_what_passed_it(lossy: EngineResult, tmp_path: Pa
                   "earth": mine & np.isin(trace.event, (1, 2)) & (trace.fate != 2)}  # fmt: skip
         for end, packets in there.items():
             assert sum(interface == link for interface, *_ in packets) == passed[end].sum()
-    assert lossy.totals["lost_channel_packets"] > 0
+    assert lossy.totals.lost_channel_packets > 0
     for packets in there.values():
         assert all(before[1] <= after[1] for before, after in pairwise(packets))
     # the file's bytes, by the highest sequence number each subflow reached and the SYN's one
@@ -150,9 +150,9 @@ def test_a_qlog_counts_every_sending(lossy: EngineResult, tmp_path: Path):
     names = Counter(record["name"] for record in records)
     sent = [record for record in records if record["name"] == "transport:packet_sent"]
     data = [record for record in sent if record["data"]["header"]["packet_type"] == "1RTT"]
-    assert len(data) == lossy.totals["data_packets"]
+    assert len(data) == lossy.totals.data_packets
     fates = Counter(record["data"]["fate"] for record in sent)
-    assert fates["dropped by the queue"] == lossy.totals["dropped_queue_packets"]
+    assert fates["dropped by the queue"] == lossy.totals.dropped_queue_packets
     assert names["transport:packet_received"] == (lossy.trace.event == 3).sum()
     assert names["recovery:metrics_updated"] > 0
 

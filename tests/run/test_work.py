@@ -151,9 +151,9 @@ def test_estimates_are_near_what_the_engine_counts() -> None:
             continue
         duration_s = None if config.duration_ns >= NEVER_NS else config.duration_ns / 1e9
         work = work_of(config, horizon_s(config.links, config.objects, duration_s))
-        ratio = result.totals["events"] / work.total("events")
+        ratio = result.totals.events / work.total("events")
         assert ratio < ABOVE, trial
-        assert result.totals["engine_peak_bytes"] < work.total("memory"), trial
+        assert result.totals.engine_peak_bytes < work.total("memory"), trial
         others = any(link.flows or link.cross_traffic for link in config.links)
         delivered = result.objects.delivered_bytes.sum() > 0.95 * config.objects.payload_bytes.sum()
         if delivered and not others:

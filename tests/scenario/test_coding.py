@@ -83,10 +83,6 @@ def config_of(scenario: Scenario) -> EngineConfig:
             'link.0.flows=[{congestion = "paced"}]',
             "'paced': of coded packets only, and flows are TCP connections",
         ),
-        (
-            'link.0.flows=[{congestion = "cubic"}]',
-            "transport.mode: 'coded': shares a link with cross_traffic only",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_key(write: Write, override: str, rule: str) -> None:
@@ -313,7 +309,7 @@ def test_the_trial_of_a_coded_scenario_has_its_metrics_and_columns(write: Write)
     assert len(coding.source_packets) == blocks
     assert metrics["decode_failures"] == blocks - coding.whole.sum()
     assert metrics["decoded_ratio"] == coding.whole.sum() / blocks
-    assert metrics["repair_ratio"] == coding.repair_bytes.sum() / outcome.result.totals["sent_payload_bytes"]
+    assert metrics["repair_ratio"] == coding.repair_bytes.sum() / outcome.result.totals.sent_payload_bytes
     rows = dict(zip(CHUNKS.names, chunk_rows("t", outcome), strict=True))
     assert np.asarray(rows["repair_bytes"]).sum() == coding.repair_bytes.sum()
     assert np.asarray(rows["block"]).tolist() == [3 * (c // 5) + m for c in range(10) for m in range(3)]

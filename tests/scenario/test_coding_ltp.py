@@ -164,7 +164,7 @@ def test_a_trial_has_the_metrics_and_columns_of_coding(write: Write) -> None:
     values, result = trial.outcome.metrics.values, trial.outcome.result
     assert result.coding is not None
     coding = result.coding
-    sent, repair = result.totals["sent_payload_bytes"], result.totals["repair_payload_bytes"]
+    sent, repair = result.totals.sent_payload_bytes, result.totals.repair_payload_bytes
     assert repair > 0
     assert values["repair_ratio"] == repair / sent
     assert values["decode_failures"] == int((coding.source_packets > 0).sum()) - int(coding.whole.sum())

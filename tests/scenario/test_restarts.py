@@ -53,10 +53,6 @@ def test_a_scenario_without_it_keeps_its_hash() -> None:
         ({"restart": {**RESTART, "at_s": []}}, "transport.restart.at_s"),
         ({"restart": {"at_s": [60], "boot_s": 1}}, "transport.restart.spool"),
         ({"restart": {**RESTART, "boot": 1}}, "did you mean 'boot_s'"),
-        (
-            {"restart": RESTART, "mode": "coded", "congestion": "open-loop"},
-            'needs mode = "stream" or "lanes"',
-        ),
         ({"restart": RESTART, "ltp_green_from_layer": 0}, "nobody acknowledges a green layer"),
     ],
 )
@@ -66,15 +62,11 @@ def test_what_makes_no_sense_is_refused_by_its_key(transport: dict[str, Any], ru
     assert rule in str(raised.value)
 
 
-def test_beside_others_flows_and_coded_ltp_it_is_refused() -> None:
+def test_beside_others_flows_it_is_refused() -> None:
     one = document(restart={**RESTART, "at_s": [60], "boot_s": 1}, congestion="cubic")
     one["link"][0]["flows"] = [{"congestion": "cubic"}]
     with pytest.raises(ScenarioError, match=r"transport\.restart: 'a' has TCP flows of others"):
         parse_scenario(one, source="x")
-    two = document(restart={**RESTART, "at_s": [60], "boot_s": 1}, congestion="ltp")
-    two["coding"] = {"repair": [0.1]}
-    with pytest.raises(ScenarioError, match=r"transport\.restart: cannot stand beside \[coding\]"):
-        parse_scenario(two, source="x")
 
 
 def test_logs_and_training_refuse_it(tmp_path: Path) -> None:

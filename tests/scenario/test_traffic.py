@@ -95,3 +95,20 @@ def test_traffic_survives_being_written_back(minimal: Path, tmp_path: Path) -> N
     again = tmp_path / "again.toml"
     again.write_text(to_toml(scenario))
     assert load_scenario(again) == scenario
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("transport.congestion=ltp",),
+        ("transport.congestion=paced", "transport.mode=coded", "coding={block_s=2}"),
+    ],
+)
+def test_a_flow_takes_the_control_under_test_only_if_that_is_of_tcp(
+    minimal: Path, overrides: tuple[str, ...]
+) -> None:
+    name = overrides[0].partition("=")[2]
+    with pytest.raises(ScenarioError, match=f"link.0.flows.congestion: \"same\" is '{name}' here, which TCP"):
+        loaded(minimal, *overrides, "link.0.flows=[{}]")
+    (flow,) = first_link(minimal, *overrides, "link.0.flows=[{congestion='cubic'}]").flows
+    assert flow.congestion == "cubic"

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .controller import Watcher
     from .policy import Policy
 
-GUARD_TOTALS = ("guard_clamps", "guard_fallbacks")
-"""Entries of a driven trial's totals: window actions out of bounds; times NewReno took a subflow's window."""
-
 
 SEEN = (
     "established",
@@ -83,9 +80,9 @@ def _drive(policy: Policy, config: EngineConfig, watcher: Watcher | None) -> Eng
             else:
                 runner.step(action)
     values = runner.stepper.subflow_values[0]
-    sums = [float(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks")]
+    clamps, fallbacks = (int(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks"))
     result = named(policy, config, runner.result(0))
-    return replace(result, totals=result.totals | dict(zip(GUARD_TOTALS, sums, strict=True)))
+    return replace(result, totals=replace(result.totals, guard_clamps=clamps, guard_fallbacks=fallbacks))
 
 
 def _decided(runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> Decided:

@@ -72,7 +72,7 @@ def test_repair_is_what_the_action_says() -> None:
     env = CodedDeepSpaceEnv(scenario())
     none, some = episode(env, [-1.0, -1.0, 0.0, 0.0]), episode(env, [-0.3, -0.3, 0.0, 0.0])
     assert some[0] > none[0] + 2
-    assert (env.result().totals["repair_payload_bytes"] > 0) and none[1][-1].shape == some[1][-1].shape
+    assert (env.result().totals.repair_payload_bytes > 0) and none[1][-1].shape == some[1][-1].shape
     episode(env, [-1.0, 1.0, 0.0, 0.0])
     coding = env.result().coding
     assert coding is not None
@@ -86,9 +86,9 @@ def test_the_pace_is_pressed() -> None:
         scenario(video={"synthetic": {"chunk_s": 1.0, "layer_bps": [200_000]}, "loop_to_s": 60})
     )
     episode(env, [-1.0, 0.0, 0.0])
-    plain = env.result().totals["data_packets"]
+    plain = env.result().totals.data_packets
     episode(env, [-1.0, -1.0, -1.0])
-    assert env.result().totals["data_packets"] < 0.7 * plain
+    assert env.result().totals.data_packets < 0.7 * plain
 
 
 def test_an_episode_is_its_seeds_and_its_actions() -> None:

@@ -261,7 +261,7 @@ def test_windows_beyond_the_guard_are_counted(mission: Path) -> None:
     scenario = load_scenario(mission)
     config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 3), "cubic", "minrtt")
     greedy: Policy = constant((0, 0, 0, 1), windows=((64.0, 0),))
-    assert drive(greedy, config).totals["guard_clamps"] > 10
+    assert drive(greedy, config).totals.guard_clamps > 10
 
 
 def test_a_trial_too_large_for_the_policy_is_refused(mission: Path) -> None:

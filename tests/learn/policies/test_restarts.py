@@ -32,6 +32,6 @@ def test_it_decides_from_the_boots_end_on() -> None:
     assert second[0] >= 720
     # What left in the last round trip goes again, beside the policy's copies: at most 60 s of the line, 730 kB.
     repeated = result.objects.retransmissions.sum()
-    assert repeated > 0 and result.totals["retransmitted_payload_bytes"] > 0
+    assert repeated > 0 and result.totals.retransmitted_payload_bytes > 0
     held = 60 * 40_000 / 8  # captured meanwhile, base layers alone
-    assert result.totals["sent_payload_bytes"] >= config.objects.payload_bytes.sum() + held
+    assert result.totals.sent_payload_bytes >= config.objects.payload_bytes.sum() + held

@@ -83,7 +83,7 @@ def test_it_neither_starves_nor_floods(
     )
     driven, open_loop, planet = drive(shipped, ours), simulate(open_config), simulate(blind)
     assert weight(ours, driven) >= 0.9 * weight(blind, planet)
-    assert driven.totals["sent_wire_bytes"] <= 1.5 * open_loop.totals["sent_wire_bytes"]
+    assert driven.totals.sent_wire_bytes <= 1.5 * open_loop.totals.sent_wire_bytes
 
 
 def test_what_a_live_source_will_capture_changes_nothing_before(shipped: Policy) -> None:

@@ -14,6 +14,7 @@ inline ObjectOutcome object_outcome(const CodedSendingEnd& sending, const CodedR
     outcome.first_arrival_ns = arrived.first_ns;
     outcome.complete_ns = arrived.complete_ns;
     outcome.delivered_bytes = arrived.bytes;
+    outcome.acknowledged_bytes = sending.acknowledged(object);
     return outcome;
 }
 

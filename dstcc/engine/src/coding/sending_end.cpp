@@ -11,6 +11,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       headers_(headers),
       timers_(timers),
       paces_(paces),
+      begin_ns_(setup.begin_ns),
       layer_first_(setup.transport.layer_first),
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),
@@ -48,7 +49,7 @@ void CodedSendingEnd::add(Subflow subflow) {
 
 void CodedSendingEnd::begin() {
     refresh_paths();
-    for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, 0);
+    for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, begin_ns_);
 }
 
 // ------------------------------------------------------------------------------------------------------ handshakes
@@ -316,6 +317,15 @@ void CodedSendingEnd::send_probe(std::size_t s) {
 }
 
 // ------------------------------------------------------------------------------------------------------- bookkeeping
+
+// RaptorQ may fail to decode what is enough: there a layer's own packets count alone.
+std::int64_t CodedSendingEnd::acknowledged(std::size_t object) const {
+    const std::int64_t payload = objects_.payload_bytes[object];
+    if (acked_bytes_[object] == payload) return payload;
+    const std::uint32_t number = map_.block_of(static_cast<std::uint32_t>(object));
+    const bool back = sent_[number].closed && coding_.code == ErasureCode::kMds && enough(number);
+    return back && headers_.whole[object] != 0 ? payload : 0;
+}
 
 Time CodedSendingEnd::longest_one_way_ns() const {
     Time longest = 0;

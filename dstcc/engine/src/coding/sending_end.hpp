@@ -83,6 +83,7 @@ public:
         const TransportConfig& transport;
         const ObjectsConfig& objects;
         const CodingConfig& coding;
+        Time begin_ns = 0;  // of the first handshakes
     };
     CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers, Timers paces);
     void add(Subflow subflow);
@@ -108,6 +109,8 @@ public:
     // Nothing waits and nothing more will: all was released, and no loss could ask for more.
     bool done() const { return released_ == objects_.size() && backlog_ == 0 && open_blocks_ == 0; }
     std::size_t released() const { return released_; }
+    // Bytes of an object that the receiver is known to have: all of it or none, by its own packets or those of its block.
+    std::int64_t acknowledged(std::size_t object) const;
     Time longest_one_way_ns() const;
     const LogHistogram& waits() const { return waits_; }
     std::int64_t source_payload() const { return source_payload_; }
@@ -229,6 +232,7 @@ private:
     const BlockMap& map_;
     BlockHeaders& headers_;
     Timers timers_, paces_;
+    Time begin_ns_;
     bool layer_first_, deadlines_ = false;
     std::uint32_t header_bytes_;
     Time now_ = 0;

@@ -10,8 +10,8 @@ constexpr double kLayerWeight = 100;  // W of equation 1 in Ha et al., ICT Expre
 
 CodedEpisode::CodedEpisode(const EngineConfig& config)
     : trial_(config),
-      view_(trial_.config().objects, trial_.map(), trial_.sending()),
-      played_(trial_.map().layers(), 0),
+      view_(trial_.config().objects, trial_.ends().map(), trial_.ends().sending()),
+      played_(trial_.ends().map().layers(), 0),
       counted_(config.objects.size(), 0) {
     for (std::size_t object = 0; object < config.objects.size(); ++object) total_weight_ += weight(object);
 }
@@ -24,8 +24,8 @@ void CodedEpisode::step(const CodedAction* action) {
     if (trial_.over()) return;
     began_ = trial_.now();
     view_.begin_slot();
-    trial_.forget_times();
-    if (action != nullptr) trial_.steer(*action);
+    trial_.ends().sending().forget_times();
+    if (action != nullptr) trial_.ends().sending().steer(began_, *action);
     steered_ = steered_ || action != nullptr;
     slot_end_ += trial_.config().slot_ns;
     trial_.run_until(slot_end_, nullptr);
@@ -36,10 +36,10 @@ void CodedEpisode::step(const CodedAction* action) {
 // A layer plays when it and all lower ones of its chunk are there in time.
 void CodedEpisode::count_played() {
     const ObjectsConfig& objects = trial_.config().objects;
-    const std::vector<PartArrival>& parts = trial_.receiving().parts();
+    const std::vector<PartArrival>& parts = trial_.ends().receiving().parts();
     std::fill(played_.begin(), played_.end(), 0.0);
     played_weight_ = 0;
-    for (std::size_t object = undecided_; object < trial_.sending().released(); ++object) {
+    for (std::size_t object = undecided_; object < trial_.ends().sending().released(); ++object) {
         const Time deadline = objects.deadline_ns[object];
         if (counted_[object] == 0 && parts[object].complete_ns >= 0 && parts[object].complete_ns <= deadline &&
             (objects.layer[object] == 0 || counted_[object - 1] != 0)) {
@@ -63,7 +63,7 @@ void CodedEpisode::observe(double* subflows, std::size_t subflow_rows, double* l
         row[kSenderLayerValues.size()] = played_[m];
     }
     const Time now = trial_.now();
-    const LossHeard& losses = trial_.sending().losses();
+    const LossHeard& losses = trial_.ends().sending().losses();
     const double values[] = {seconds_or_never(now), seconds_or_never(now - began_),
                              played_weight_,        total_weight_,
                              losses.share(),        losses.bursts()};

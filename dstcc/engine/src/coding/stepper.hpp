@@ -29,16 +29,16 @@ public:
     void step(const CodedAction* action);
     // Fill one row per subflow, one per layer (those beyond the trial's own get zeros) and the episode's own.
     void observe(double* subflows, std::size_t subflow_rows, double* layers, std::size_t layer_rows, double* own) const;
-    const Coded& trial() const { return trial_; }
+    const Trial<Coded>& trial() const { return trial_; }
     bool steered() const { return steered_; }  // something was decided
-    std::size_t layers() const { return trial_.map().layers(); }
-    std::size_t subflows() const { return trial_.sending().subflows(); }
+    std::size_t layers() const { return trial_.ends().map().layers(); }
+    std::size_t subflows() const { return trial_.ends().sending().subflows(); }
 
 private:
     void count_played();
     double weight(std::size_t object) const;
 
-    Coded trial_;
+    Trial<Coded> trial_;
     SenderView view_;
     bool steered_ = false;
     Time slot_end_ = 0, began_ = 0;

@@ -120,6 +120,7 @@ template <class Tree>
 class OwnHeads {
 public:
     OwnHeads(Tree& tree, std::size_t first) : tree_(&tree), first_(first) {}
+    OwnHeads from(std::size_t i) const { return {*tree_, first_ + i}; }
     Time at(std::size_t i) const { return tree_->at(first_ + i); }
     void set(std::size_t i, Time at) { tree_->set(first_ + i, at); }
 

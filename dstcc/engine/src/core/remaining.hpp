@@ -15,7 +15,7 @@ public:
     }
 
 private:
-    friend class Simulation;
+    friend class Connection;
     std::size_t layers_;
 };
 

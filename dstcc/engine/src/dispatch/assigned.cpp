@@ -115,11 +115,10 @@ private:
         if (d_.unsent_bytes(object) == 0) pop_front(s);
     }
 
-    // Too late, without the layer it builds on, or not begun and with less time for a repair than the newest of its level.
+    // One that is begun is finished while it can be.
     bool outdated(std::uint32_t object, std::size_t s) const {
-        if (d_.hopeless(object) || d_.late(object, s, Slack::kLight)) return true;
-        return d_.layer(object).offset == 0 && d_.late(object, s, Slack::kRepair) &&
-               !d_.late(queues_[s].newest(), s, Slack::kRepair);
+        return dstcc_dispatch::outdated(object, queues_[s].newest(), d_.hopeless(object),
+                                        [&](std::uint32_t o, Slack slack) { return d_.late(o, s, slack); });
     }
 
     void drop_front(std::size_t s) {

@@ -58,11 +58,12 @@ bool Dispatcher::next_in_deadline_order(SubflowSet& ready, std::uint32_t& object
 }
 
 void Dispatcher::drop_lost_causes(const WaitingLevel& waiting) {
-    while (!waiting.empty() && lost_cause(waiting.front())) {
-        const std::uint32_t lost = waiting.front();
-        unbind(lost);
-        give_up(lost);
-    }
+    dstcc_dispatch::drop_lost(
+        waiting, [this](std::uint32_t object) { return lost_cause(object); },
+        [this](std::uint32_t object) {
+            unbind(object);
+            give_up(object);
+        });
 }
 
 // What has become too late is given up even where nothing is free to send.
@@ -95,26 +96,17 @@ bool Dispatcher::premature(std::uint32_t object) const {
     return builds_on_another(objects_, object);
 }
 
-// Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its
-// minimum; what exceeds the window leaves at a window per round trip, or at the pacing rate.
+// What exceeds the window leaves at a window per round trip, or at the pacing rate. An agent's subflow is paced at what the path was
+// measured to carry.
 Dispatcher::Forecast Dispatcher::forecast(std::size_t s) const {
     const Path& path = paths_[s];
     const TcpState& tcp = path.subflow->tcp();
-    const Time light = now_ + path.one_way_ns;
-    const Time repair = std::max(tcp.srtt_ns, 2 * path.one_way_ns);
-    if (!path.subflow->established()) return {light, light, 0, 0, path.one_way_ns, repair};
-    const bool paced = tcp.pacing_bytes_per_ns > 0;
-    // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
-    const Time wait =
-        paced && deadline_order_
-            ? static_cast<Time>(static_cast<double>(path.transmitter->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
-            : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
-    return {light,
-            light + wait,
-            kNsPerS / path.expected_rate(),
-            paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes,
-            path.one_way_ns,
-            repair};
+    dstcc_dispatch::Known known{path.one_way_ns, tcp.srtt_ns, tcp.min_rtt_ns, 0, tcp.pacing_bytes_per_ns};
+    if (!path.subflow->established()) return dstcc_dispatch::forecast(now_, known, true, 0, 0);
+    const bool paced = tcp.pacing_bytes_per_ns > 0, by_queue = paced && deadline_order_;
+    if (by_queue) known.queued_bytes = static_cast<double>(path.transmitter->queue_bytes(now_));
+    return dstcc_dispatch::forecast(now_, known, by_queue, kNsPerS / path.expected_rate(),
+                                    paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes);
 }
 
 }  // namespace dstcc

@@ -7,7 +7,7 @@ namespace dstcc {
 
 class AckTransmitter {
 public:
-    explicit AckTransmitter(Wire& wire) : wire_(&wire) {}
+    explicit AckTransmitter(Wire& wire) : wire_(&wire), up_(&wire.link_->up) {}
 
     struct Ack {
         std::int64_t cumulative;
@@ -20,7 +20,7 @@ public:
     };
     [[gnu::always_inline]] void send(Time now, std::size_t sender, const Ack& ack, std::uint32_t bytes) const {
         Wire& wire = *wire_;
-        const Direction::Passage passage = wire.up_.transmit(now, bytes);
+        const Direction::Passage passage = up_->transmit(now, bytes);
         if (wire.observers_.log != nullptr)
             wire.observers_.log->ack_sent(now, sender, ack.cumulative, ack.blocks, ack.sacks, ack.kind == kSyn,
                                           passage);
@@ -41,10 +41,11 @@ public:
     }
 
     // Until when what was put on its way keeps the uplink.
-    Time busy_ns() const { return wire_->up_.busy_ns(); }
+    Time busy_ns() const { return up_->busy_ns(); }
 
 private:
     Wire* wire_;
+    Direction* up_;
 };
 
 }  // namespace dstcc

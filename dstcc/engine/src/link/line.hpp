@@ -30,10 +30,10 @@ public:
     // `beside`: ranges that the segment names.
     Sent send(Time now, const Segment& segment, std::uint32_t bytes, const Range* beside = nullptr,
               std::size_t ranges = 0) {
-        const Direction::Passage passage = way_->direction_.transmit(now, bytes);
+        const Direction::Passage passage = way_->direction_->transmit(now, bytes);
         free_ns_ = pace_.finish(now, bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
         if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, beside, ranges);
-        return {passage.wait_ns < 0 ? now : way_->direction_.busy_ns(), passage.wait_ns};
+        return {passage.wait_ns < 0 ? now : way_->direction_->busy_ns(), passage.wait_ns};
     }
 
     Time free_ns() const { return free_ns_; }
@@ -42,7 +42,7 @@ public:
     double share_at(Time at) const { return pace_.share_at(at); }
     double rate_bps(Time at) const { return 8.0 * kNsPerS / ns_per_byte_ * share_at(at); }
     std::int64_t queue_bytes(Time now) const {
-        return way_->direction_.queue_bytes(now);
+        return way_->direction_->queue_bytes(now);
     }  // its own queue, in front of the line
     // When so many bytes may start, from `at` on.
     Time fit(Time at, std::uint32_t bytes) const { return plan_->fit(at, plan_->service_ns(bytes)); }

@@ -8,7 +8,7 @@ namespace dstcc {
 
 class Transmitter {
 public:
-    explicit Transmitter(Wire& wire) : wire_(&wire) {}
+    explicit Transmitter(Wire& wire) : wire_(&wire), down_(&wire.link_->down) {}
 
     // Returns how long the segment waits in the queue; -1: the queue has no room. A SYN has 0 bytes of payload.
     // `first`: a layer's segment goes out for the first time; for those who observe the link. `pushed`: it ends a write.
@@ -16,7 +16,7 @@ public:
                                      std::uint32_t order, std::uint16_t bytes, std::uint32_t header_bytes, bool first,
                                      bool pushed = false) const {
         Wire& wire = *wire_;
-        const Direction::Passage passage = wire.down_.transmit(now, bytes + header_bytes);
+        const Direction::Passage passage = down_->transmit(now, bytes + header_bytes);
         const auto fill = [&](DataPacket& packet) {
             packet.arrive_ns = passage.arrive_ns;
             packet.sent_ns = now;
@@ -36,12 +36,13 @@ public:
         return passage.wait_ns;
     }
     // How long a packet that comes now waits for its service, and what is before it.
-    Time queue_ns(Time now) const { return wire_->down_.queue_ns(now); }
-    std::int64_t queue_bytes(Time now) const { return wire_->down_.queue_bytes(now); }
-    Time slot_ns() const { return wire_->down_.slot_ns(); }  // a full packet's, on the line
+    Time queue_ns(Time now) const { return down_->queue_ns(now); }
+    std::int64_t queue_bytes(Time now) const { return down_->queue_bytes(now); }
+    Time slot_ns() const { return down_->slot_ns(); }  // a full packet's, on the line
 
 private:
     Wire* wire_;
+    Direction* down_;
 };
 
 }  // namespace dstcc

@@ -1,5 +1,5 @@
-// One direction of a link, and what is under way on it in order of arrival. Only the event loop takes that off; an end puts
-// segments on it through its `Line` and sees nothing else of it.
+// What is under way of one transport on a direction of a link, in order of arrival. Only the event loop takes that off; an end
+// puts segments on it through its `Line` and sees nothing else of it.
 #pragma once
 
 #include "core/events.hpp"
@@ -17,9 +17,8 @@ class Line;
 template <class Segment>
 class Way {
 public:
-    Way(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes,
-        QuickHeads arrivals, Settlement& settlement)
-        : direction_(link, up, seed, index, full_bytes),
+    Way(Direction& direction, std::size_t index, QuickHeads arrivals, Settlement& settlement)
+        : direction_(&direction),
           arrivals_(arrivals),
           head_(index),
           settlement_(&settlement) {}
@@ -36,8 +35,6 @@ public:
         }
         return segment;
     }
-    void pass(Time now, std::uint32_t bytes) { direction_.transmit(now, bytes); }  // a datagram of others
-    const Direction& direction() const { return direction_; }
     std::int64_t under_way() const { return under_way_.size(); }
     std::int64_t peak_bytes() const { return under_way_.peak_bytes() + beside_.peak_bytes(); }
 
@@ -51,7 +48,7 @@ private:
         if (put.data()) settlement_->leave(put.block);
     }
 
-    Direction direction_;
+    Direction* direction_;
     BlockRing<Segment> under_way_;
     BlockRing<Range> beside_;
     QuickHeads arrivals_;

@@ -1,12 +1,12 @@
-// A link: its two directions and the packets under way on them, in arrival order. Only the event loop takes packets off it; the
-// ends put packets on it through link/transmitter.hpp and link/ack_transmitter.hpp, and see nothing else of it.
+// The packets of one transport that are under way on a link, data and ACKs, in arrival order. Only the event loop takes packets off
+// it; the ends put packets on it through link/transmitter.hpp and link/ack_transmitter.hpp, and see nothing else of it.
 #pragma once
 
 #include <map>
 
 #include "core/events.hpp"
 #include "core/ring.hpp"
-#include "link/direction.hpp"
+#include "link/link.hpp"
 #include "link/packet_log.hpp"
 #include "link/packets.hpp"
 
@@ -26,17 +26,14 @@ public:
         bool stamps = false;     // how long the newest segment took
         bool delivered = false;  // in-order payload at the receiver, whose window is bounded
     };
-    // `first_flow`: senders from here on are background flows, which scripted drops leave alone.
     // Of its heads, the number of each is `index`: packets that arrive, and ACKs that come back.
-    Wire(const LinkConfig& link, std::uint64_t seed, std::size_t index, std::uint32_t full_bytes,
-         std::size_t first_flow, EventHeads& arrivals, EventHeads& answers)
-        : down_(link, false, seed, index, full_bytes),
-          up_(link, true, seed, index, full_bytes),
-          arrivals_(&arrivals),
-          answers_(&answers),
-          head_(index),
-          first_flow_(first_flow),
-          drops_(link.drops.begin(), link.drops.end()) {}
+    Wire(Link& link, std::size_t index, QuickHeads arrivals, QuickHeads answers)
+        : link_(&link),
+          arrivals_(arrivals),
+          answers_(answers),
+          head_(index) {}
+    // Transmissions that a script takes away, on the far end of the link (LinkConfig::drops).
+    void script(const std::vector<std::pair<std::int64_t, int>>& drops) { drops_ = {drops.begin(), drops.end()}; }
     void carry_beside(Beside beside) { beside_ = beside; }
     void observe(const WireObservers& observers) {
         observers_ = observers;
@@ -45,17 +42,15 @@ public:
 
     // The packet that arrives next; it lies there until it is popped.
     const DataPacket& front_data() { return data_.front(); }
-    // When the next one arrives. Pop as many as are due, then note_data_head().
+    // When the next one arrives, which its head is to be told.
     Time pop_data() {
         data_.pop_front();
         data_.prefetch_ahead(kPrefetch);
         return data_.empty() ? kNever : data_.front().arrive_ns;
     }
-    void note_data_head(Time next) { arrivals_->set_busy(head_, next); }
-    // A transmission that a script takes away, on the far end of the link.
     bool scripted() const { return !drops_.empty(); }
     bool dropped_by_script(const DataPacket& packet) {
-        if (packet.sender >= first_flow_ || packet.bytes == 0) return false;
+        if (packet.bytes == 0) return false;
         passed_ = widen(passed_, packet.number);
         const auto scripted = drops_.find(passed_);
         if (scripted == drops_.end()) return false;
@@ -67,7 +62,7 @@ public:
         const AckPacket packet = acks_.front();
         acks_.pop_front();
         acks_.prefetch_ahead(kPrefetch);
-        answers_->set_busy(head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
+        answers_.set(head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
         return packet;
     }
     const Beside& beside() const { return beside_; }
@@ -75,11 +70,6 @@ public:
     std::int64_t take_delivered() { return take(delivered_); }
     SackBlocks take_blocks() { return take(blocks_); }
 
-    // A datagram of others.
-    void pass(Time now, std::uint32_t bytes) { down_.transmit(now, bytes); }
-
-    const Direction& down() const { return down_; }
-    const Direction& up() const { return up_; }
     std::int64_t data_under_way() const { return data_.size(); }
     std::int64_t acks_under_way() const { return acks_.size(); }
     // Of the records kept of packets under way.
@@ -100,14 +90,14 @@ private:
     }
     // A segment on its way, for the caller to fill in.
     [[gnu::always_inline]] DataPacket& put_data(Time arrive_ns) {
-        if (data_.empty()) arrivals_->set_busy(head_, arrive_ns);
+        if (data_.empty()) arrivals_.set(head_, arrive_ns);
         return data_.emplace_back();
     }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {
         if (beside_.stamps) stamps_.push_back(one_way_ns);
         if (beside_.delivered) delivered_.push_back(delivered);
-        if (acks_.empty()) answers_->set_busy(head_, arrive_ns);
+        if (acks_.empty()) answers_.set(head_, arrive_ns);
         AckPacket& packet = acks_.emplace_back();
         packet.arrive_ns = arrive_ns;
         return packet;
@@ -122,14 +112,14 @@ private:
         if (observers_.log != nullptr) observers_.log->data_sent(packet.sent_ns, packet, number, passage);
     }
 
-    Direction down_, up_;
+    Link* link_;
     BlockRing<DataPacket> data_;
     BlockRing<AckPacket> acks_;
     BlockRing<SackBlocks> blocks_;  // of each ACK that has any
     BlockRing<Time> stamps_;
     BlockRing<std::int64_t> delivered_;
-    EventHeads *arrivals_, *answers_;
-    std::size_t head_, first_flow_;
+    QuickHeads arrivals_, answers_;
+    std::size_t head_;
     bool observed_ = false;
     Beside beside_;
     WireObservers observers_;

@@ -5,6 +5,7 @@ namespace dstcc {
 namespace {
 
 constexpr double kLongWork = 2e18;  // 63 years in nanoseconds: never, and far from overflow
+constexpr double kRepairShare = 0.5;
 
 }  // namespace
 
@@ -88,11 +89,12 @@ bool BlockChoice::first_in_time(const WaitingLevel& waiting, bool repairable, st
 }
 
 void BlockChoice::drop_lost_causes(const WaitingLevel& waiting) {
-    while (!waiting.empty() && lost_cause(waiting.front())) {
-        const std::uint32_t lost = waiting.front();
-        unbind(lost);
-        give_up(lost);
-    }
+    dstcc_dispatch::drop_lost(
+        waiting, [this](std::uint32_t block) { return lost_cause(block); },
+        [this](std::uint32_t block) {
+            unbind(block);
+            give_up(block);
+        });
 }
 
 // What has become too late is given up even where no line is free.
@@ -125,10 +127,14 @@ Time BlockChoice::expected_delivery(std::size_t l, std::int64_t wire, bool queue
 // When the block must be there; repairable wants time in hand: a round trip for one repeat, but no more than half of what
 // the playout delay leaves beyond the light time.
 Time BlockChoice::due(std::uint32_t block, std::size_t l, bool repairable) const {
-    const Time deadline = blocks_.objects().deadline_ns[block];
+    const ObjectsConfig& objects = blocks_.objects();
+    const Time deadline = objects.deadline_ns[block], light = links_[l].light_ns;
     if (!repairable || deadline == kNever) return deadline;
-    const Time light = links_[l].light_ns, spare = deadline - blocks_.objects().release_ns[block] - light;
-    return deadline - std::clamp<Time>(spare / 2, 0, 2 * light + links_[l].clock.margin(now_, now_));
+    dstcc_dispatch::Forecast path{};
+    path.one_way_ns = light;
+    path.repair_ns = 2 * light + links_[l].clock.margin(now_, now_);
+    return dstcc_dispatch::due({objects.release_ns[block], deadline, 0, 0, false}, path, dstcc_dispatch::Slack::kRepair,
+                               kRepairShare);
 }
 
 bool BlockChoice::in_time(std::uint32_t block, std::size_t l) const {

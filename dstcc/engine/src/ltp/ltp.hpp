@@ -1,4 +1,4 @@
-// ltp: a transfer without TCP, after the Licklider Transmission Protocol (RFC 5326), in virtual time: one trial.
+// ltp: a transfer without TCP, after the Licklider Transmission Protocol (RFC 5326): both ends.
 //
 //   block      a layer of a chunk: one session, on one link, segments of mss bytes at the rate that the contact plan has then,
 //              no window, no handshake
@@ -9,32 +9,52 @@
 //              fit() passes over the other end's known outages: the suspended timers of RFC 5326 sections 6.5 and 6.6
 //   limit      a checkpoint, report or cancellation unanswered `retry_limit` times cancels the session (RLEXC)
 //
-// This is the event loop. It owns the two ends, the links and the clock, and carries segments between the ends; neither knows the
-// other. ltp/sending_end.hpp says what is sent, ltp/receiving_end.hpp what becomes of it.
+// ltp/sending_end.hpp says what is sent, ltp/receiving_end.hpp what becomes of it; here is what is under way between them.
 #pragma once
 
-#include <map>
-
-#include "core/outcome.hpp"
-#include "link/traffic.hpp"
 #include "ltp/receiving_end.hpp"
 #include "ltp/sending_end.hpp"
+#include "sim/trial.hpp"
 
 namespace dstcc {
 
+// As sim/trial.hpp would have it. Quick heads of either end: what arrives by link, then the lines that come free.
 class Ltp {
 public:
-    explicit Ltp(const EngineConfig& config);
+    static HeadCounts heads(const EngineConfig& config);
+    Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector<ContactPlan>& plans,
+        const Places& places);
     Ltp(const Ltp&) = delete;  // its parts point at each other
     Ltp& operator=(const Ltp&) = delete;
-    // As Simulation::run_until().
-    bool run_until(Time until, bool (*interrupted)());
+    void begin(PacketLog*) {}
 
-    const EngineConfig& config() const { return config_; }
-    ObjectOutcome object(std::size_t object) const;
+    void handle_quick(Time now, std::size_t head);
+    void handle_timer(Time now, std::size_t l);
+    void handle_pace(Time, std::size_t) {}
+    Time handle_release(Time now);
+    void handle_slot(Time now);
+    void handle_last(Time) {}
+    Time receive(Time at, std::size_t head);
+    void handle_answer_timer(Time at, std::size_t l) { receiving_.handle_timer(at, l); }
+
+    static constexpr bool kAhead = false;  // whether a layer is given up depends on what is under way
+    bool finished() const { return settlement_.open_ == 0; }
+    void judge(Time) {}
+    bool rests() const { return false; }
+
+    std::size_t released() const { return sending_.released(); }
+    Time quiet_since() const { return std::max(receiving_.last_delivery_ns(), config_.objects.release_ns.back()); }
+    Time longest_one_way_ns() const { return sending_.longest_one_way_ns(); }
     const SampleColumns& samples() const { return samples_; }
-    Time now() const { return now_; }
-    std::map<std::string, double> totals() const;
+    ObjectOutcome object(std::size_t object) const;
+    void add_to(TransportStats& stats) const;
+    std::int64_t bytes() const { return 0; }  // add_to() has the most of each kind of record
+    std::int64_t packets() const { return sending_.data_packets() + sending_.control_packets(); }
+    std::int64_t data_under_way(std::size_t link) const { return down_[link].under_way(); }
+    std::int64_t acks_under_way(std::size_t link) const { return up_[link].under_way(); }
+    void check() const;
+    void check_layers() const;
+
     bool coding() const { return config_.coding.block_ns > 0; }
     static constexpr bool has_states() { return true; }  // blocks say what their rule went by
     std::size_t blocks() const { return headers_.matrices.size(); }
@@ -43,45 +63,23 @@ public:
     bool recovered(std::size_t object) const { return receiving_.blocks()[object].recovered; }
 
 private:
-    struct CrossSource {
-        TrafficSource traffic;
-        std::size_t link;
-    };
+    void forget();
 
-    // Quick heads: what arrives at either end, then the lines that come free. Idle heads: either end's timers, the source, the
-    // sampler, others' traffic.
-    std::size_t head_release() const { return 2 * config_.links.size(); }
-    std::size_t head_slot() const { return head_release() + 1; }
-    std::size_t head_cross(std::size_t i) const { return head_release() + 2 + i; }
-    void on_quick_head(std::size_t head);
-    void on_idle_head(std::size_t head);
-    void on_data(std::size_t l);
-    void on_answer(std::size_t l);
-    void on_sending_timer(std::size_t l);
-    void on_slot();
-    void on_cross(std::size_t i);
-    void sample();
-    void check() const;
-    bool silent_for_good() const;
-
-    EngineConfig config_;
+    const EngineConfig& config_;
     LtpBlocks blocks_;
-    EventHeads heads_;
-    Time now_ = 0;
+    QuickHeads arrivals_;
     MatrixHeaders headers_;
     Settlement settlement_;
-    std::vector<ContactPlan> plans_;
     std::vector<Way<DownSegment>> down_;
     std::vector<Way<UpSegment>> up_;
     LtpSendingEnd sending_;
     LtpReceivingEnd receiving_;
-    std::vector<CrossSource> cross_;
     std::vector<std::int32_t> subflow_;           // by link: its first, in the numbering of the samples
     std::vector<LtpSendingEnd::Counts> sampled_;  // by link, as of the last sample
     SampleColumns samples_;
     std::vector<Range> beside_;  // the segment at hand
-    std::int64_t cross_packets_ = 0, events_ = 0;
-    bool over_ = false;
 };
+
+extern template class Trial<Ltp>;
 
 }  // namespace dstcc

@@ -2,14 +2,15 @@
 
 namespace dstcc {
 
-SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining)
+SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
+                       Remaining& remaining)
     : Dispatcher(setup.transport, setup.objects,
                  transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows, setup.send_buffer}),
                  headers, timers, paces, remaining),
       unsent_limit_(setup.unsent_limit),
       backups_(setup.backups),
       begin_ns_(setup.begin_ns),
-      own_timer_(setup.own_timer) {
+      own_timer_(own_timer) {
     const bool per_subflow = transport_.lanes && scheduler_->dispatch() != Dispatch::kRedundant;
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);

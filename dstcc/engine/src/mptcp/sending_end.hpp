@@ -9,7 +9,7 @@
 
 #include "dispatch/acknowledged.hpp"
 #include "dispatch/dispatcher.hpp"
-#include "mptcp/observers.hpp"
+#include "tcp/observers.hpp"
 
 namespace dstcc {
 
@@ -27,10 +27,10 @@ public:
         bool backups;               // some link has an outage without end
         Time begin_ns;              // of the first handshakes
         bool ledger;                // keep what is acknowledged of each layer
-        std::size_t own_timer;      // of the connection, among the timers
     };
     // `headers`: what its segments say of their layers.
-    SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining);
+    SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
+               Remaining& remaining);
     std::size_t domains() const { return next_order_.size(); }  // ordering domains
     // The established subflows, for coupled laws.
     const std::vector<const TcpState*>& siblings() const { return siblings_; }
@@ -85,7 +85,7 @@ private:
     void join();
     void confirm(std::size_t s);
     void arm_own_timer() {
-        if (wants_acks_) timers_.set(own_timer_, strategy_->due());
+        if (wants_acks_) own_timer_.set(0, strategy_->due());
     }
     void set_table(const std::vector<std::int32_t>& table);
     void log_step(std::size_t s) {
@@ -96,7 +96,7 @@ private:
     bool backups_;
     Time begin_ns_;
     bool wants_acks_ = false;
-    std::size_t own_timer_;
+    Timers own_timer_;         // of the connection
     bool joins_wait_ = false;  // for the first acknowledgement of data
     std::unique_ptr<Acknowledged> ledger_;
     std::vector<const TcpState*> siblings_;  // the established ones

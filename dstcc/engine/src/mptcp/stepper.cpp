@@ -50,12 +50,12 @@ void put_values(const SubflowView& view, const SubflowView& before, double sent_
 // ------------------------------------------------------------------------------------------------------- one trial
 
 Episode::Episode(const EngineConfig& config)
-    : simulation_(config),
+    : trial_(config),
       played_(config.objects.size(), 0),
       sent_(config.objects.size(), 0),
       promised_(config.objects.size(), 0),
-      before_(simulation_.subflows()),
-      flows_before_(simulation_.steered_flows()) {
+      before_(trial_.ends().sending().subflows()),
+      flows_before_(trial_.flows().steered()) {
     const ObjectsConfig& objects = config.objects;
     watch_.worst_ns.assign(objects.size(), 0);
     for (std::uint32_t object = 0; object < objects.size(); ++object) {
@@ -68,55 +68,56 @@ Episode::Episode(const EngineConfig& config)
     delivered_.resize(by_layer_.size());
     played_count_.resize(by_layer_.size());
     for (std::uint32_t object = 0; object < objects.size(); ++object) total_weight_ += weight(object);
-    for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = simulation_.observe(s);
-    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = simulation_.observe_flow(f);
+    for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = observe_subflow(s);
+    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = observe_flow(f);
 }
 
 double Episode::weight(std::uint32_t object) const {
-    const auto layer = static_cast<std::size_t>(simulation_.config().objects.layer[object]);
+    const auto layer = static_cast<std::size_t>(trial_.config().objects.layer[object]);
     return static_cast<double>(by_layer_.size() - layer) * kLayerWeight;
 }
 
 void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* layers,
                    const std::vector<WindowAction>& flows) {
-    began_ = simulation_.now();
-    for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = simulation_.observe(s);
-    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = simulation_.observe_flow(f);
+    began_ = trial_.now();
+    for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = observe_subflow(s);
+    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = observe_flow(f);
     std::fill(sent_weight_.begin(), sent_weight_.end(), 0.0);
     std::fill(delivered_.begin(), delivered_.end(), 0.0);
     std::fill(played_count_.begin(), played_count_.end(), 0.0);
     played_weight_ = repaired_weight_ = 0;
     watch_.sent.clear();
     watch_.delivered.clear();
-    if (simulation_.chunks() != nullptr) simulation_.chunks()->begin_slot();
-    simulation_.watch(&watch_);
-    if (windows.size() > 0 || layers != nullptr) simulation_.steer(windows, layers);
-    simulation_.steer_flows(flows);
-    slot_end_ += simulation_.config().slot_ns;
-    simulation_.run_until(slot_end_, nullptr);
-    simulation_.watch(nullptr);
+    if (chunks() != nullptr) chunks()->begin_slot();
+    trial_.ends().watch(&watch_);
+    if (!trial_.over() && (windows.size() > 0 || layers != nullptr))
+        trial_.ends().sending().steer(began_, windows, layers);
+    if (!trial_.over()) trial_.flows().steer(began_, flows);  // the last layer may have been given up
+    slot_end_ += trial_.config().slot_ns;
+    trial_.run_until(slot_end_, nullptr);
+    trial_.ends().watch(nullptr);
     for (const std::uint32_t object : watch_.sent) {
-        sent_weight_[static_cast<std::size_t>(simulation_.sending().layers()[object].subflow)] += weight(object);
+        sent_weight_[static_cast<std::size_t>(trial_.ends().sending().layers()[object].subflow)] += weight(object);
         note_promise(object);
     }
     for (const std::uint32_t object : watch_.delivered) note_delivery(object);
-    const auto slot = static_cast<std::size_t>(began_ / simulation_.config().slot_ns);
+    const auto slot = static_cast<std::size_t>(began_ / trial_.config().slot_ns);
     promised_weight_ = repaired_weight_ + (slot < departing_.size() ? departing_[slot] : 0.0);
 }
 
 bool Episode::in_time(std::uint32_t object) const {
-    const Time complete = simulation_.receiving().layers()[object].complete_ns;
-    return complete >= 0 && complete <= simulation_.config().objects.deadline_ns[object];
+    const Time complete = trial_.ends().receiving().layers()[object].complete_ns;
+    return complete >= 0 && complete <= trial_.config().objects.deadline_ns[object];
 }
 
 bool Episode::follows(std::uint32_t object) const {
-    const auto& chunk = simulation_.config().objects.chunk;
+    const auto& chunk = trial_.config().objects.chunk;
     return object > 0 && chunk[object] == chunk[object - 1];
 }
 
 // As below, by when the segments of a layer that were sent arrive, the lost ones never.
 void Episode::note_promise(std::uint32_t object) {
-    const ObjectsConfig& objects = simulation_.config().objects;
+    const ObjectsConfig& objects = trial_.config().objects;
     sent_[object] = 1;
     if (follows(object) && promised_[object - 1] == 0) return;
     for (std::uint32_t o = object;
@@ -125,9 +126,9 @@ void Episode::note_promise(std::uint32_t object) {
          ++o) {
         promised_[o] = 1;
         // Its own queue is behind it a light time before it arrives: until then nothing is earned by filling queues.
-        const auto s = static_cast<std::size_t>(simulation_.sending().layers()[o].subflow);
-        const Time left = watch_.worst_ns[o] - simulation_.observe(s).one_way_ns;
-        const auto slot = static_cast<std::size_t>(std::max(left, began_) / simulation_.config().slot_ns);
+        const auto s = static_cast<std::size_t>(trial_.ends().sending().layers()[o].subflow);
+        const Time left = watch_.worst_ns[o] - observe_subflow(s).one_way_ns;
+        const auto slot = static_cast<std::size_t>(std::max(left, began_) / trial_.config().slot_ns);
         if (departing_.size() <= slot) departing_.resize(slot + 1, 0.0);
         departing_[slot] += weight(o);
     }
@@ -135,7 +136,7 @@ void Episode::note_promise(std::uint32_t object) {
 
 // A layer plays when it and all lower ones of its chunk are there in time; so it may set higher ones free.
 void Episode::note_delivery(std::uint32_t object) {
-    const ObjectsConfig& objects = simulation_.config().objects;
+    const ObjectsConfig& objects = trial_.config().objects;
     delivered_[static_cast<std::size_t>(objects.layer[object])] += 1;
     if (follows(object) && played_[object - 1] == 0) return;
     for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && played_[o] == 0 && in_time(o);
@@ -150,18 +151,18 @@ void Episode::note_delivery(std::uint32_t object) {
 }
 
 void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers, std::size_t layer_rows, double* own) {
-    const ObjectsConfig& objects = simulation_.config().objects;
-    const Time now = simulation_.now();
+    const ObjectsConfig& objects = trial_.config().objects;
+    const Time now = trial_.now();
     for (std::size_t s = 0; s < subflow_rows; ++s) {
         double* row = subflows + s * kSubflowValues.size();
         if (s >= before_.size()) {
             std::fill_n(row, kSubflowValues.size(), 0.0);
             continue;
         }
-        const SubflowView view = simulation_.observe(s), &before = before_[s];
+        const SubflowView view = observe_subflow(s), &before = before_[s];
         put_values(view, before, sent_weight_[s], row);
     }
-    const SendingEnd& sending = simulation_.sending();
+    const SendingEnd& sending = trial_.ends().sending();
     const std::vector<LayerSending>& sent = sending.layers();
     for (std::size_t m = 0; m < layer_rows; ++m) {
         double* row = layers + m * kLayerValues.size();
@@ -187,17 +188,17 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
     own[3] = total_weight_;
     std::fill_n(own + 4, kEpisodeValues.size() - 4, 0.0);
     own[kEpisodeValues.size() - 1] = promised_weight_;
-    ChunkManager* chunks = simulation_.chunks();
-    if (chunks == nullptr) return;
-    const ChunkManager::View view = chunks->view(now, sending.released(), sent);
+    ChunkManager* const manager = chunks();
+    if (manager == nullptr) return;
+    const ChunkManager::View view = manager->view(now, sending.released(), sent);
     const std::int64_t window = sending.send_window_bytes();
     const double values[] = {
         static_cast<double>(view.bytes),
         static_cast<double>(view.acked_bytes),
         seconds(view.elapsed_ns),
         seconds(view.due_ns),
-        chunks->done(),
-        chunks->bytes_per_s(),
+        manager->done(),
+        manager->bytes_per_s(),
         window == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(window),
     };
     static_assert(std::size(values) + 5 == kEpisodeValues.size());
@@ -205,7 +206,7 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
 }
 
 void Episode::observe_flows(double* subflows, double* sources, std::size_t rows) const {
-    const Time now = simulation_.now();
+    const Time now = trial_.now();
     for (std::size_t f = 0; f < rows; ++f) {
         double* row = subflows + f * kSubflowValues.size();
         double* own = sources + f * kFlowValues.size();
@@ -214,8 +215,8 @@ void Episode::observe_flows(double* subflows, double* sources, std::size_t rows)
             std::fill_n(own, kFlowValues.size(), 0.0);
             continue;
         }
-        put_values(simulation_.observe_flow(f), flows_before_[f], 0, row);
-        const FlowSourceView source = simulation_.flow_source(f);
+        put_values(observe_flow(f), flows_before_[f], 0, row);
+        const FlowSourceView source = trial_.flows().source(now, f);
         const double values[kFlowValues.size()] = {
             now >= source.start_ns ? 1.0 : 0.0,
             seconds(std::max<Time>(now - source.start_ns, 0)),

@@ -1,12 +1,12 @@
 // Trials stepped slot by slot, several side by side in threads: the engine's half of an environment.
 //
-// Episode k is a Simulation of its own; what it does depends on its configuration and its actions only, not on the others
+// Episode k is a trial of its own; what it does depends on its configuration and its actions only, not on the others
 // nor on the number of threads. Numbers go in and out through flat arrays that belong to the caller.
 #pragma once
 
 #include <array>
 
-#include "mptcp/simulation.hpp"
+#include "mptcp/connection.hpp"
 
 namespace dstcc {
 
@@ -80,17 +80,20 @@ public:
     void observe(double* subflows, std::size_t subflow_rows, double* layers, std::size_t layer_rows, double* own);
     // The same for each background flow of the same controller: as a subflow, and as a source.
     void observe_flows(double* subflows, double* sources, std::size_t rows) const;
-    const Simulation& simulation() const { return simulation_; }
+    const Trial<Connection>& trial() const { return trial_; }
     std::size_t layers() const { return by_layer_.size(); }
 
 private:
+    SubflowView observe_subflow(std::size_t s) const { return trial_.ends().sending().observe(trial_.now(), s); }
+    SubflowView observe_flow(std::size_t f) const { return trial_.flows().observe(trial_.now(), f); }
+    ChunkManager* chunks() { return trial_.ends().sending().chunks(); }  // `agent-policies` only
     void note_delivery(std::uint32_t object);
     void note_promise(std::uint32_t object);
     bool in_time(std::uint32_t object) const;
     bool follows(std::uint32_t object) const;
     double weight(std::uint32_t object) const;
 
-    Simulation simulation_;
+    Trial<Connection> trial_;
     Watch watch_;
     std::vector<std::vector<std::uint32_t>> by_layer_;  // objects
     std::vector<std::size_t> waiting_;                  // per layer: the first object not known to be sent or given up

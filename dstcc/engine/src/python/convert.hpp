@@ -10,9 +10,8 @@
 
 namespace dstcc {
 
-class Coded;
-class Ltp;
-class Simulation;
+template <class Ends>
+class Trial;
 
 inline void require(bool holds, const char* rule) {
     if (!holds) throw pybind11::value_error(rule);
@@ -35,9 +34,8 @@ void validate(const EngineConfig& config);
 void validate(const LossConfig& loss);
 
 // results.cpp: what dstcc.engine.simulate.to_result() takes.
-pybind11::dict engine_result(const Simulation& simulation);
-pybind11::dict engine_result(const Ltp& transfer);
-pybind11::dict engine_result(const Coded& trial);
+template <class Ends>
+pybind11::dict engine_result(const Trial<Ends>& trial);
 
 // stepper.cpp, coded_stepper.cpp
 void bind_stepper(pybind11::module_& engine);

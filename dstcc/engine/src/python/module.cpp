@@ -6,12 +6,12 @@
 #include "coding/coded.hpp"
 #include "congestion/control.hpp"
 #include "congestion/paced.hpp"
-#include "core/stall.hpp"
+#include "link/stall.hpp"
 #include "link/contact.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
 #include "ltp/ltp.hpp"
-#include "mptcp/simulation.hpp"
+#include "mptcp/connection.hpp"
 #include "oracle/oracle.hpp"
 #include "python/convert.hpp"
 #include "python/paths.hpp"
@@ -27,22 +27,22 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// Run a trial and hand over what it leaves; Engine is Simulation, Ltp or Coded.
-template <class Engine>
+// Run a trial and hand over what it leaves.
+template <class Ends>
 py::dict simulate_with(const EngineConfig& config) {
-    Engine simulation(config);
+    Trial<Ends> trial(config);
     {
         py::gil_scoped_release release;
-        simulation.run_until(kNever, interrupted);
+        trial.run_until(kNever, interrupted);
     }
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-    return engine_result(simulation);
+    return engine_result(trial);
 }
 
 py::dict simulate(const py::object& config) {
     const EngineConfig native = read_engine_config(config);
     if (native.transport.coded) return simulate_with<Coded>(native);
-    return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
+    return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Connection>(native);
 }
 
 using Weights = py::array_t<double, py::array::c_style | py::array::forcecast>;

@@ -3,7 +3,7 @@
 
 #include "coding/coded.hpp"
 #include "ltp/ltp.hpp"
-#include "mptcp/simulation.hpp"
+#include "mptcp/connection.hpp"
 #include "python/convert.hpp"
 
 namespace py = pybind11;
@@ -12,21 +12,21 @@ namespace dstcc {
 namespace {
 
 // A column of what became of each layer, written at once: a month of video has millions of them.
-template <class Engine, class Field>
-py::array_t<std::int64_t> outcome_column(const Engine& engine, Field&& field) {
-    const std::size_t layers = engine.config().objects.size();
+template <class Ends, class Field>
+py::array_t<std::int64_t> outcome_column(const Trial<Ends>& trial, Field&& field) {
+    const std::size_t layers = trial.config().objects.size();
     py::array_t<std::int64_t> out(static_cast<py::ssize_t>(layers));
     auto view = out.template mutable_unchecked<1>();
-    for (std::size_t i = 0; i < layers; ++i) view(static_cast<py::ssize_t>(i)) = field(engine.object(i));
+    for (std::size_t i = 0; i < layers; ++i) view(static_cast<py::ssize_t>(i)) = field(trial.ends().object(i));
     return out;
 }
 
-py::list flow_results(const Simulation& simulation) {
+py::list flow_results(const Flows& of) {
     py::list out;
-    const std::vector<FlowOutcome> flows = simulation.flows();
+    const std::vector<FlowOutcome> flows = of.outcomes();
     for (std::size_t f = 0; f < flows.size(); ++f) {
         const FlowOutcome& flow = flows[f];
-        const FlowSampleColumns& s = simulation.flow_samples(f);
+        const FlowSampleColumns& s = of.samples(f);
         py::dict row;
         row["link"] = flow.link;
         row["congestion"] = flow.congestion;
@@ -52,8 +52,7 @@ py::list flow_results(const Simulation& simulation) {
     return out;
 }
 
-py::object trace_columns(const Simulation& simulation) {
-    const TraceColumns& t = simulation.trace();
+py::object trace_columns(const TraceColumns& t) {
     if (t.t_ns.empty()) return py::none();
     py::dict out;
     out["t_ns"] = to_array(t.t_ns);
@@ -69,12 +68,7 @@ py::object trace_columns(const Simulation& simulation) {
     return out;
 }
 
-py::object trace_columns(const Ltp&) { return py::none(); }
-py::object trace_columns(const Coded&) { return py::none(); }
-
-py::object step_columns(const Simulation& simulation) {
-    const StepColumns& s = simulation.steps();
-    if (!simulation.config().trace) return py::none();
+py::object step_columns(const StepColumns& s) {
     py::dict out;
     out["t_ns"] = to_array(s.t_ns);
     out["subflow"] = to_array(s.sender);
@@ -90,16 +84,6 @@ py::object step_columns(const Simulation& simulation) {
     out["pacing_bps"] = to_array(s.pacing_bps);
     return out;
 }
-
-py::object step_columns(const Ltp&) { return py::none(); }
-py::object step_columns(const Coded&) { return py::none(); }
-
-// Background flows are TCP's; a trial of ltp has none, nor has one of coded.
-py::list flow_results(const Ltp&) { return py::list(); }
-py::list flow_results(const Coded&) { return py::list(); }
-
-// What became of blocks, and of each layer by its block; nothing where nothing is coded.
-py::object coding_columns(const Simulation&) { return py::none(); }
 
 struct CodingColumns {
     std::vector<std::int64_t> source, repair, planned, repair_bytes, arrived, decoded_ns, whole, state, block,
@@ -121,8 +105,9 @@ struct CodingColumns {
     }
 };
 
-template <class Engine>
-py::object coding_columns(const Engine& engine) {
+// What became of blocks, and of each layer by its block; nothing where nothing is coded.
+template <class Ends>
+py::object coding_columns(const Ends& engine, std::size_t objects) {
     if (!engine.coding()) return py::none();
     CodingColumns out;
     for (std::size_t b = 0; b < engine.blocks(); ++b) {
@@ -136,15 +121,17 @@ py::object coding_columns(const Engine& engine) {
         out.whole.push_back(block.whole);
         if (engine.has_states()) out.state.push_back(block.state);
     }
-    for (std::size_t object = 0; object < engine.config().objects.size(); ++object) {
+    for (std::size_t object = 0; object < objects; ++object) {
         out.block.push_back(engine.block_of(object));
         out.recovered.push_back(engine.recovered(object));
     }
     return out.document();
 }
 
-template <class Engine>
-py::dict document(const Engine& simulation) {
+}  // namespace
+
+template <class Ends>
+py::dict engine_result(const Trial<Ends>& simulation) {
     using O = ObjectOutcome;
     py::dict objects;
     objects["first_sent_ns"] = outcome_column(simulation, [](const O& x) { return x.first_sent_ns; });
@@ -155,7 +142,7 @@ py::dict document(const Engine& simulation) {
     objects["retransmissions"] = outcome_column(simulation, [](const O& x) { return x.retransmissions; });
     objects["subflow"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.subflow); });
     objects["given_up"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.given_up); });
-    const SampleColumns& s = simulation.samples();
+    const SampleColumns& s = simulation.ends().samples();
     py::dict samples;
     samples["t_ns"] = to_array(s.t_ns);
     samples["subflow"] = to_array(s.subflow);
@@ -173,11 +160,17 @@ py::dict document(const Engine& simulation) {
     out["objects"] = objects;
     out["samples"] = samples;
     out["end_ns"] = simulation.now();
-    out["totals"] = simulation.totals();
-    out["flows"] = flow_results(simulation);
-    out["trace"] = trace_columns(simulation);
-    out["steps"] = step_columns(simulation);
-    out["coding"] = coding_columns(simulation);
+    py::dict totals;
+    simulation.totals().each([&](const char* name, auto value) { totals[name] = value; });
+    out["totals"] = totals;
+    out["flows"] = flow_results(simulation.flows());
+    for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
+    if constexpr (std::is_same_v<Ends, Connection>) {
+        out["trace"] = trace_columns(simulation.trace());
+        if (simulation.config().trace) out["steps"] = step_columns(simulation.ends().steps());
+    } else {
+        out["coding"] = coding_columns(simulation.ends(), simulation.config().objects.size());
+    }
     out["ledger"] = py::none();
     if (simulation.config().ledger) {
         py::dict ledger;
@@ -189,10 +182,8 @@ py::dict document(const Engine& simulation) {
     return out;
 }
 
-}  // namespace
-
-py::dict engine_result(const Simulation& simulation) { return document(simulation); }
-py::dict engine_result(const Ltp& transfer) { return document(transfer); }
-py::dict engine_result(const Coded& trial) { return document(trial); }
+template py::dict engine_result(const Trial<Connection>&);
+template py::dict engine_result(const Trial<Coded>&);
+template py::dict engine_result(const Trial<Ltp>&);
 
 }  // namespace dstcc

@@ -62,9 +62,9 @@ public:
         check(k);
         const EngineConfig native = read_engine_config(config);
         auto episode = std::make_unique<Episode>(native);
-        if (episode->simulation().subflows() > subflows_ || episode->layers() > layers_)
+        if (episode->trial().ends().sending().subflows() > subflows_ || episode->layers() > layers_)
             throw py::value_error("the configuration has more subflows or layers than the stepper");
-        if (flows_ > 0 && episode->simulation().steered_flows() > flows_)
+        if (flows_ > 0 && episode->trial().flows().steered() > flows_)
             throw py::value_error("the configuration has more flows of the controller than the stepper");
         episodes_[k] = std::move(episode);
         observe(k, data());
@@ -86,7 +86,7 @@ public:
     py::dict result(std::size_t k) const {
         check(k);
         if (!episodes_[k]) throw py::value_error("an episode has a result once it is loaded");
-        return engine_result(episodes_[k]->simulation());
+        return engine_result(episodes_[k]->trial());
     }
 
     Array<std::int32_t> alpha() const { return alpha_; }
@@ -161,7 +161,7 @@ private:
                         arrays.episode + k * kEpisodeValues.size());
         episode.observe_flows(arrays.flow_subflow + k * flows_ * kSubflowValues.size(),
                               arrays.flow + k * flows_ * kFlowValues.size(), flows_);
-        arrays.done[k] = !episode.simulation().over() ? 0 : episode.simulation().finished() ? 1 : 2;
+        arrays.done[k] = !episode.trial().over() ? 0 : episode.trial().finished() ? 1 : 2;
     }
 
     std::size_t subflows_, layers_, flows_;

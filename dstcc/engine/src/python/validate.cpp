@@ -36,7 +36,9 @@ void validate_sharing(const EngineConfig& config) {
             for (const CrossTrafficConfig& c : link.relay->cross_traffic) validate_source(c);
         for (const FlowConfig& flow : link.flows) {
             require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
-            require(flow.congestion != kPaced, "a background flow is TCP's, and has no reports for paced");
+            const std::string& control = flow.congestion == "same" ? config.transport.congestion : flow.congestion;
+            require(control != kPaced && control != kTransferLtp,
+                    "a background flow is TCP's, which has neither paced nor ltp");
             require(flow.payload_bytes >= 0, "a background flow's bytes are positive, or 0 for all it can");
             if (flow.app_limited) validate_source(flow.source);
         }
@@ -98,8 +100,6 @@ void validate_coding(const EngineConfig& config) {
     require(t.scheduler == "minrtt" && !t.make_scheduler, "coded has minrtt's rule, and no other scheduler");
     require(!t.apart && t.lanes_per_link == 1 && t.layer_links.empty(), "coded has neither lanes nor pinned layers");
     require(t.receive_buffer_bytes == 0, "coded holds nothing for an order: no receive buffer bounds it");
-    for (const LinkConfig& link : config.links)
-        require(link.flows.empty(), "coded shares its links with datagrams, not with background flows");
     require(c.block_ns > 0, "block_ns must be positive");
     for (const double share : c.repair) require(share >= 0 && share <= 1e3, "a share of repair is 0 to 1,000");
     const std::size_t n = config.objects.size();
@@ -166,8 +166,6 @@ void validate(const EngineConfig& config) {
     require(config.slot_ns > 0, "slot_ns must be positive");
     require(config.duration_ns > 0, "duration_ns must be positive");
     require(config.begin_ns >= 0, "begin_ns must not be negative");
-    require(!t.coded || (config.begin_ns == 0 && !config.ledger),
-            "layers coded over packets begin at 0, without a ledger");
     require(t.mss_bytes >= 1 && t.header_bytes >= 1 && t.mss_bytes + t.header_bytes <= 65535,
             "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
     require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
@@ -179,9 +177,6 @@ void validate(const EngineConfig& config) {
     require(t.constants.jiffy > 0, "jiffy_s must be at least a nanosecond");
     require(t.congestion != kTransferLtp || t.scheduler == "none" || t.scheduler == "layer-pinned",
             "ltp takes no scheduler: none, or layer-pinned");
-    for (const LinkConfig& link : config.links)
-        require(t.congestion != kTransferLtp || link.flows.empty(),
-                "ltp shares its links with datagrams, not with background flows");
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(),
                 "layer_links names a link that is not there");

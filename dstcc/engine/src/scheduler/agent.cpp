@@ -4,7 +4,7 @@
 // the layer), the subflow with the earliest expected delivery takes the layer.
 //
 // agent-late: nothing is bound before a subflow has room for it. The connection keeps to the table and to the order of
-// LayerAction::gap_ns (Simulation::next_in_turn); of several free subflows the one nearest by light takes the layer.
+// LayerAction::gap_ns (Dispatcher::next_in_deadline_order); of several free subflows the one nearest by light takes the layer.
 #include "scheduler/scheduler.hpp"
 
 namespace dstcc {

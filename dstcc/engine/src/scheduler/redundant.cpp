@@ -1,5 +1,5 @@
 // redundant: every segment on every subflow, each at its own pace; what is known to have arrived is not copied again.
-// The copies themselves are the connection's (see Simulation::offer_copies); pick() serves the first transmission.
+// The copies themselves are the connection's (see dispatch/redundant.cpp); pick() serves the first transmission.
 #include "scheduler/scheduler.hpp"
 
 namespace dstcc {

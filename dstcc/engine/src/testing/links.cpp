@@ -59,12 +59,14 @@ std::pair<bool, Time> contact(const py::object& link, Time at) {
 // A line with all that it stands on.
 struct LineBench {
     LineBench(const LinkConfig& link, bool up, double told_bps, std::uint32_t full_bytes)
-        : way(link, up, 1, 0, full_bytes, QuickHeads(heads.quick(), 0), settlement),
+        : direction(link, up, 1, 0, full_bytes),
+          way(direction, 0, QuickHeads(heads.quick(), 0), settlement),
           plan(link, up),
           line(way, plan, full_bytes, told_bps) {}
 
     EventHeads heads{1, 1};
     Settlement settlement{1};
+    Direction direction;
     Way<DownSegment> way;
     PlannedWay plan;
     Line<DownSegment> line;

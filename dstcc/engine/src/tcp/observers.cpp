@@ -1,14 +1,8 @@
-#include "mptcp/observers.hpp"
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
+#include "tcp/observers.hpp"
 
 namespace dstcc {
 
 namespace {
-
-constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
 
 std::int64_t window_of(const Subflow& sender) {
     return sender.established() ? std::min(sender.tcp().cwnd, kInfiniteWindow) : 0;
@@ -63,16 +57,6 @@ void Sampler::take_flow(std::size_t f, const SendingEndpoint& from) {
     out.lost.push_back(static_cast<std::int64_t>(counts.lost - before.lost));
     out.delivered.push_back(counts.delivered_bytes - before.delivered_bytes);
     flows_before_[f] = counts;
-}
-
-void MemoryWatch::note(std::int64_t bytes) {
-    note_peak(bytes);
-    held_bytes_ = std::max(held_bytes_, bytes);
-    if (held_bytes_ < kWorthTrimming || bytes > held_bytes_ / 4) return;
-    held_bytes_ = bytes;
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
 }
 
 }  // namespace dstcc

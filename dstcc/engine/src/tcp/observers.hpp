@@ -1,4 +1,4 @@
-// Those who look on and change nothing: samples slot by slot, the steps of senders, the memory held.
+// Those who look on and change nothing: samples slot by slot, and the steps of senders.
 #pragma once
 
 #include "core/outcome.hpp"
@@ -47,19 +47,6 @@ private:
     std::vector<Counts> before_, flows_before_;
     SampleColumns subflows_;
     std::vector<FlowSampleColumns> flows_;
-};
-
-// The records kept of packets: the most seen. What falling windows free, the allocator keeps for later; much of it is handed on
-// to the system.
-class MemoryWatch {
-public:
-    void note(std::int64_t bytes);
-    void note_peak(std::int64_t bytes) { peak_bytes_ = std::max(peak_bytes_, bytes); }
-    std::int64_t peak_bytes() const { return peak_bytes_; }
-
-private:
-    std::int64_t peak_bytes_ = 0;
-    std::int64_t held_bytes_ = 0;  // the most since the last trim
 };
 
 }  // namespace dstcc

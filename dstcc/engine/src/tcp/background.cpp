@@ -1,4 +1,4 @@
-#include "mptcp/background.hpp"
+#include "tcp/background.hpp"
 
 namespace dstcc {
 

@@ -1,0 +1,54 @@
+"""Layers that are coded anew when a sender restarts (:mod:`dstcc.engine.restarts`): its blocks, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .config import Coding, CodingResults
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .config import Int64Array
+
+
+def coding_of(coding: Coding | None, rows: Int64Array) -> Coding | None:
+    """Of these objects alone; periods are numbered without gaps."""
+    if coding is None or not len(coding.period):
+        return coding
+    return replace(coding, period=np.unique(coding.period[rows], return_inverse=True)[1])
+
+
+def joined_coding(
+    connections: Sequence[tuple[Int64Array, CodingResults | None, CodingResults | None]], count: int
+) -> CodingResults | None:
+    """Blocks of one connection after another: what was sent of each until the restart, what of it arrived in the end.
+
+    A connection has the rows of its objects among ``count``, and its result at the restart and in the end. An object's
+    block is the last that it was in.
+    """
+    columns: dict[str, list[NDArray[Any]]] = {}
+    block, recovered, before = np.full(count, -1), np.zeros(count, dtype=np.int64), 0
+    for rows, sent, heard in connections:
+        if sent is None or heard is None:
+            return None
+        size = len(sent.source_packets)
+        arrived, decoded = heard.arrived_packets[:size], heard.decoded_ns[:size]
+        there = (decoded >= 0) | (heard.whole[:size] > 0) | (arrived >= sent.source_packets)
+        of_earth = {
+            "arrived_packets": arrived,
+            "decoded_ns": decoded,
+            "whole": (sent.source_packets > 0) & there,
+        }
+        for name, column in (vars(sent) | of_earth).items():
+            if name not in ("block", "recovered") and column is not None:
+                columns.setdefault(name, []).append(column)
+        block[rows] = np.where(sent.block >= 0, sent.block + before, block[rows])
+        recovered[rows] |= heard.recovered
+        before += size
+    joined = {name: np.concatenate(parts).astype(np.int64) for name, parts in columns.items()}
+    return CodingResults(**joined, block=block, recovered=recovered)

@@ -1,0 +1,194 @@
+#include "mptcp/connection.hpp"
+
+namespace dstcc {
+
+namespace {
+
+// What a program that writes ahead of the windows, without deadlines, keeps in a subflow: what the link that holds most holds.
+std::int64_t unsent_limit(const EngineConfig& config) {
+    std::int64_t most = 0;
+    for (const LinkConfig& link : config.links)
+        most = std::max(most, static_cast<std::int64_t>(link.rate_bps / 8 * 2 *
+                                                        static_cast<double>(longest_delay(link)) / kNsPerS));
+    return most;
+}
+
+bool some_link_ends(const EngineConfig& config) {
+    const auto endless = [](const std::pair<Time, Time>& outage) { return outage.second >= kForeverNs; };
+    for (const LinkConfig& link : config.links)
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
+            if (std::any_of(outages->begin(), outages->end(), endless)) return true;
+    return false;
+}
+
+}  // namespace
+
+// ----------------------------------------------------------------------------------------------------- setting up
+
+HeadCounts Connection::heads(const EngineConfig& config) {
+    HeadCounts counts;
+    counts.sending = counts.receiving = config.links.size();
+    counts.timers = counts.paces = counts.answers = count_subflows(config);
+    counts.last = 1;
+    return counts;
+}
+
+Connection::Connection(const EngineConfig& config, std::vector<Link>& links, const std::vector<ContactPlan>& plans,
+                       const Places& places)
+    : config_(config),
+      remaining_(config.objects.size()),
+      headers_(config.objects.size()),
+      sending_({config.transport, config.objects, config.seed, config.slot_ns, count_subflows(config),
+                unsent_limit(config), socket_buffer(config), some_link_ends(config), config.begin_ns, config.ledger},
+               headers_, places.timers, places.paces, places.last, remaining_),
+      receiving_(config.objects, headers_, sending_.domains(), config.transport.header_bytes, places.answers,
+                 remaining_) {
+    wires_.reserve(links.size());  // transmitters point at them
+    for (std::size_t l = 0; l < links.size(); ++l) {
+        wires_.emplace_back(links[l], l, places.receiving, places.sending);
+        wires_.back().script(config.links[l].drops);
+    }
+    for (std::size_t l = 0; l < links.size(); ++l)
+        for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
+    sampler_.resize(sending_.subflows(), 0);
+}
+
+void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) {
+    const TransportConfig& transport = config_.transport;
+    TcpState tcp = initial_state(config_, sending_.subflows());
+    if (!transport.apart) tcp.siblings = &sending_.siblings();
+    tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
+    auto control =
+        own_control(transport, control_setup(config_, tcp, link, config_.links[link].subflows, on.down.slot_ns(),
+                                             on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes))));
+    sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plan, link});
+    receiving_.add(make_receiver(config_, link, transport.option_bytes), AckTransmitter(wires_[link]));
+}
+
+void Connection::begin(PacketLog* log) {
+    log_ = log;
+    if (log != nullptr) sending_.log_steps(&step_log_);
+    plain_ = log == nullptr && std::none_of(wires_.begin(), wires_.end(), [](const Wire& w) { return w.scripted(); });
+    watch(nullptr);
+    bool stamps = false;
+    for (std::size_t s = 0; s < sending_.subflows(); ++s)
+        stamps = stamps || sending_.subflow(s).sender.wants_one_way_delay();
+    sending_.begin();
+    for (Wire& wire : wires_)
+        wire.carry_beside({stamps, sending_.wants_deliveries() || config_.transport.receive_buffer_bytes != 0});
+}
+
+void Connection::watch(Watch* watch) {
+    sending_.watch(watch != nullptr ? &watch->sent : nullptr);
+    receiving_.watch(watch != nullptr ? &watch->delivered : nullptr);
+    for (Wire& wire : wires_) wire.observe({log_, watch != nullptr ? &watch->worst_ns : nullptr});
+}
+
+// --------------------------------------------------------------------------------------------- what passes between them
+
+// A packet arrives at the receiving end.
+[[gnu::always_inline]] inline Time Connection::receive(Time at, std::size_t link) {
+    Wire& wire = wires_[link];
+    const DataPacket& packet = wire.front_data();
+    if (plain_ || on_unusual_data(at, wire, packet)) receiving_.handle_data(at, packet);
+    return wire.pop_data();
+}
+
+// Does the packet go on to the receiving end?
+[[gnu::noinline]] bool Connection::on_unusual_data(Time at, Wire& wire, const DataPacket& packet) {
+    if (wire.scripted() && wire.dropped_by_script(packet)) return false;
+    if (log_ != nullptr) {
+        const std::int64_t number = packet.bytes == 0 ? 0 : widen(receiving_.next(packet.sender), packet.number);
+        log_->data_arrived(at, packet, number);
+    }
+    return true;
+}
+
+// An acknowledgement arrives at its sender.
+[[gnu::always_inline]] inline void Connection::handle_quick(Time now, std::size_t link) {
+    Wire& wire = wires_[link];
+    const AckPacket packet = wire.take_ack();
+    const std::size_t s = packet.sender;
+    const bool syn = packet.kind == kSyn;
+    const Time one_way = wire.beside().stamps ? wire.take_stamp() : -1;
+    if (wire.beside().delivered) {
+        const std::int64_t delivered = wire.take_delivered();
+        if (!syn) sending_.note_window(delivered);
+    }
+    if (syn) {
+        if (log_ != nullptr) log_->ack_arrived(now, s, 0, nullptr, 0, true);
+        return sending_.handle_established(now, s, packet.echo_ns);
+    }
+    AckBlocks ack = read_ack(wire, packet, sending_.subflow(s).sender.tcp().snd_una, one_way);
+    if (log_ != nullptr) log_->ack_arrived(now, s, ack.cumulative, ack.sack, ack.sacks, false);
+    sending_.handle_ack(now, s, ack);
+}
+
+void Connection::handle_slot(Time now) {
+    sending_.handle_slot(now);
+    for (std::size_t s = 0; s < sending_.subflows(); ++s) sampler_.take(now, s, sending_.subflow(s));
+}
+
+// --------------------------------------------------------------------------------------------------- bookkeeping
+
+void Connection::check() const {
+    DSTCC_CHECK(receiving_.delivered_payload() <= receiving_.arrived_payload() &&
+                    receiving_.arrived_payload() + receiving_.duplicate_payload() <=
+                        sending_.new_payload() + sending_.repeated_payload(),
+                "bytes are conserved");
+}
+
+void Connection::check_layers() const {
+    std::int64_t delivered = 0;
+    for (const LayerArrival& layer : receiving_.layers()) delivered += layer.delivered_bytes;
+    DSTCC_CHECK(delivered == receiving_.delivered_payload(), "bytes are conserved");
+    sending_.check_backlog();
+}
+
+// Of the records kept of packets: what senders may have to repeat, and what is on its way.
+std::int64_t Connection::bytes() const {
+    std::int64_t bytes = sending_.bytes();
+    for (const Wire& wire : wires_) bytes += wire.bytes();
+    return bytes;
+}
+
+std::int64_t Connection::packets() const {
+    std::int64_t packets = sending_.data_packets();
+    for (std::size_t s = 0; s < sending_.subflows(); ++s) packets += sending_.subflow(s).syns;
+    return packets;
+}
+
+ObjectOutcome Connection::object(std::size_t object) const {
+    const LayerArrival& arrived = receiving_.layers()[object];
+    ObjectOutcome outcome = outcome_of(sending_.layers()[object]);
+    outcome.first_arrival_ns = arrived.first_ns;
+    outcome.complete_ns = arrived.complete_ns;
+    outcome.delivered_bytes = arrived.delivered_bytes;
+    outcome.acknowledged_bytes = sending_.acknowledged(object);
+    return outcome;
+}
+
+void Connection::add_to(TransportStats& stats) const {
+    for (std::size_t s = 0; s < sending_.subflows(); ++s) {
+        const Subflow& from = sending_.subflow(s).sender;
+        stats.rtt_sum_s += from.rtt_sum_s();
+        stats.rtt_samples += from.rtt_samples();
+        stats.timeouts += static_cast<std::int64_t>(from.timeouts());
+    }
+    stats.retransmitted_payload_bytes = sending_.repeated_payload();
+    stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload();
+    stats.data_packets = sending_.data_packets();
+    stats.queue_p95_s = sending_.waits().quantile(0.95) / kNsPerS;
+    stats.first_send_s = seconds_or_nan(sending_.first_send_ns());
+    stats.arrived_payload_bytes = receiving_.arrived_payload();
+    stats.delivered_payload_bytes = receiving_.delivered_payload();
+    stats.duplicate_payload_bytes = receiving_.duplicate_payload();
+    stats.hol_payload_bytes = receiving_.hol_payload();
+    stats.hol_wait_byte_s = receiving_.hol_wait_byte_ns() / kNsPerS;
+    stats.reorder_peak_bytes = receiving_.reorder_peak_bytes();
+    stats.last_delivery_s = seconds_or_nan(receiving_.last_delivery_ns());
+}
+
+template class Trial<Connection>;
+
+}  // namespace dstcc

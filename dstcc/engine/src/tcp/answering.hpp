@@ -1,0 +1,77 @@
+// What all of TCP's receiving ends do: SYNs are answered, and ACKs of segments go back, at once or after a while.
+#pragma once
+
+#include "core/events.hpp"
+#include "link/ack_transmitter.hpp"
+#include "tcp/receiver.hpp"
+
+namespace dstcc {
+
+struct ReceivingEndpoint {
+    SubflowReceiver receiver;
+    AckTransmitter out;
+    Time one_way_ns = -1;  // of the segment that came in last
+};
+
+class Answering {
+public:
+    // `first`: the number of the first sender whose segments come in; deadlines of ACKs are counted from it.
+    Answering(int header_bytes, std::size_t first, Timers delayed_acks)
+        : header_bytes_(static_cast<std::uint32_t>(header_bytes)),
+          first_(first),
+          delayed_acks_(delayed_acks) {}
+
+    // `delivered`: what an ACK says of the window, once the segment was taken by take().
+    template <class Take>
+    void handle_data(Time now, std::size_t i, ReceivingEndpoint& to, const DataPacket& packet,
+                     const std::int64_t& delivered, Take&& take);
+    // Of a delayed ACK.
+    void handle_timer(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered) {
+        const Time deadline = to.receiver.ack_time();
+        if (deadline > now) return delayed_acks_.set(i, deadline);
+        delayed_acks_.set(i, kNever);
+        to.receiver.expire();
+        send_ack(now, i, to, delivered);
+    }
+
+private:
+    static constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+    void send_ack(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered);
+    [[gnu::noinline, gnu::cold]] void answer_syn(Time now, std::size_t i, const ReceivingEndpoint& to, Time sent_ns,
+                                                 std::int64_t delivered) const {
+        to.out.send(now, first_ + i, {0, sent_ns, nullptr, 0, kSyn, to.one_way_ns, delivered}, header_bytes_);
+    }
+
+    std::uint32_t header_bytes_;
+    std::size_t first_;
+    Timers delayed_acks_;
+};
+
+// ------------------------------------------------------------------------ small and in every packet's way
+
+[[gnu::always_inline]] inline void Answering::send_ack(Time now, std::size_t i, ReceivingEndpoint& to,
+                                                       std::int64_t delivered) {
+    const SubflowReceiver::Ack ack = to.receiver.make_ack();
+    std::uint32_t bytes = header_bytes_;
+    if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
+    to.out.send(now, first_ + i,
+                {ack.cumulative, ack.echo_ns, &to.receiver.block(0), ack.sacks, ack.duplicate ? kDuplicate : kPlain,
+                 to.one_way_ns, delivered},
+                bytes);
+}
+
+template <class Take>
+[[gnu::always_inline]] inline void Answering::handle_data(Time now, std::size_t i, ReceivingEndpoint& to,
+                                                          const DataPacket& packet, const std::int64_t& delivered,
+                                                          Take&& take) {
+    if (packet.bytes == 0) return answer_syn(now, i, to, packet.sent_ns, delivered);
+    const std::int64_t number = widen(to.receiver.next(), packet.number);
+    if (to.receiver.speaks_first(number)) send_ack(now, i, to, delivered);
+    const auto answer = to.receiver.handle_segment(now, number, packet.sent_ns, packet.bytes, packet.pushed);
+    if (answer.fresh) take();  // else a needless repeat; its payload was counted
+    to.one_way_ns = now - packet.sent_ns;
+    if (answer.now) return send_ack(now, i, to, delivered);
+    if (to.receiver.ack_deadline() < delayed_acks_.at(i)) delayed_acks_.set(i, to.receiver.ack_deadline());
+}
+
+}  // namespace dstcc
