@@ -44,8 +44,9 @@ def test_every_way_of_changing_is_drawn() -> None:
     assert {trial.config.transport.mode for trial in trials} == {"stream", "lanes", "coded"}
     assert any(trial.config.transport.scheduler == "redundant" for trial in trials)
     assert any(trial.config.transport.scheduler == "layer-pinned" for trial in trials)
+    more = [changing_trial(DRAWN, number) for number in range(3 * SEEDS)]
     for kind in ("coded", "ltp"):
-        of = [trial.config for trial in trials if trial.kind == kind]
+        of = [trial.config for trial in more if trial.kind == kind]
         assert any(link.flows for config in of for link in config.links), kind
         assert any(config.restarts and config.coding for config in of), kind
         assert any(config.coding and any(link.flows for link in config.links) for config in of), kind

@@ -59,7 +59,7 @@ def with_company(rng: Random, trial: Trial, config: EngineConfig) -> EngineConfi
         none = np.zeros(0, dtype=np.int64)
         block_ns = max(1, round(config.duration_ns * log_uniform(rng, 0.002, 0.2)))
         config = replace(config, coding=Coding(none, block_ns, (rng.choice([0.05, 0.3]),) * layers))
-    if config.restarts is None and maybe(rng, 0.5):
+    if maybe(rng, 0.5):
         seconds = config.duration_ns / 1e9
         links = [
             replace(
@@ -70,8 +70,8 @@ def with_company(rng: Random, trial: Trial, config: EngineConfig) -> EngineConfi
             )
             for link in config.links
         ]
-        return replace(config, links=tuple(links))
-    if trial.kind == "coded" and trial.number % 2 == 0:  # the others are stepped, which is one connection
+        return replace(config, links=tuple(links), restarts=None)
+    if trial.kind == "coded":
         return replace(config, restarts=draw_restarts(rng, "tcp", config))
     return config
 

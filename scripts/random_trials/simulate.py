@@ -49,7 +49,7 @@ def way_of(seed: int, trial: Trial) -> Way:
     """How a trial is run: as it is, or steered at random."""
     if trial.kind == "steered":
         return lambda config: run_steered(seed, trial, config)
-    if trial.kind == "coded" and trial.number % 2:
+    if trial.kind == "coded" and trial.number % 2 and trial.config.restarts is None:
         return lambda config: run_coded(seed, trial, config)
     return simulate
 
