@@ -426,8 +426,9 @@ def _emulated(name: str, value: Any, scale: float) -> Any:
 def _emulated_times(name: str, value: int | Int64Array, scale: float) -> int | Int64Array:
     if isinstance(value, int):
         return value if value == NEVER_NS else round(value / scale)
-    column = (value / scale).round().astype(value.dtype)
-    column[value == NEVER_NS] = NEVER_NS
+    column = value.copy()
+    timed = value != NEVER_NS
+    column[timed] = (value[timed] / scale).round()
     if name == "t_ns":
         column[:] = list(_rising(column.tolist()))
     return column
