@@ -33,7 +33,7 @@ OTHERS = {
 }
 """What the other of two of a kind does, and what of the scenario makes it so."""
 UNSHARED = ("gru-mpc", "mpquic-rl")
-"""Coded packets have no TCP flows beside them; a controller of schedulers has CUBIC's windows."""
+"""Under gru-mpc a flow of the same control would be TCP's open loop; a controller of schedulers has CUBIC's windows."""
 NAMES = ("cubic", *(name for name in CONTROLLERS if name not in UNSHARED))
 BESIDE = ("same", "cubic")
 
