@@ -8,6 +8,7 @@ namespace {
 constexpr Time kPlans = 256;             // in the longest wait from a release to its deadline
 constexpr Time kMostWait = kNever / 64;  // over four years from a release to its deadline: no mission plans for longer
 constexpr Time kLooksBack = 4;           // what the source releases is measured over so much less than that wait
+constexpr double kOverload = 1.5;        // times what the paths carry: losses are not what the rest is late by
 constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
@@ -34,13 +35,17 @@ void CodedSendingEnd::plan_ahead() {
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
 }
 
-// All that waits leaves before the next plan, over links that the plan never calls away.
+// Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the
+// source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time.
 bool CodedSendingEnd::nothing_to_choose(Time interval) const {
     for (const Subflow& subflow : subflows_)
         if (!subflow.plan->down().outages().empty()) return false;
     for (std::size_t layer = 0; layer < map_.layers(); ++layer)
         if (!levels_[map_.layers() + layer].objects.empty()) return false;
-    return static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval);
+    if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
+    double asked = 0;
+    for (const double rate : released_rates()) asked += rate;
+    return asked <= kOverload * rate_;
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
@@ -91,7 +96,7 @@ void CodedSendingEnd::close_in_time(std::size_t layer, Time notice) {
     for (const std::uint32_t object : waiting) {
         const std::uint32_t block = map_.block_of(object);
         const Time due = sent_[block].source > 0 && length_of(block) > 0 ? next_deadline(block, false, arrives) : -1;
-        if (due >= 0 && due <= arrives + notice)
+        if (due >= 0 && due <= arrives + std::max(notice, length_of(block)))
             give_up(object);
         else
             kept.push_back(object);
