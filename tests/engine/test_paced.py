@@ -206,5 +206,5 @@ def test_whatever_the_link_it_goes_on_sending_and_puts_no_more_on_it_than_it_car
 def test_tcp_and_flows_of_tcp_cannot_have_it() -> None:
     with pytest.raises(ValueError, match="paced needs the mode coded"):
         run("paced", link(), duration_s=1)
-    with pytest.raises(ValueError, match="has no reports for paced"):
+    with pytest.raises(ValueError, match="which has neither paced nor ltp"):
         run("cubic", link(flows=(Flow("paced"),)), duration_s=1)
