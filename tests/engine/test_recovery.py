@@ -70,9 +70,10 @@ def test_a_needless_probe_does_not_cut_the_window(congestion):
     assert (np.diff(result.samples.cwnd_segments) >= 0).all()
 
 
-def test_a_probe_carries_new_data_in_every_mode():
+def test_a_probe_carries_new_data_where_there_is_any():
     # The window of 4 is full and its ACKs are lost on the way from 5 s on: the probe may exceed the window by a
-    # segment, and takes the next one rather than a repeat, on lanes as in a stream.
+    # segment, and takes the next one rather than a repeat. A lane was written what its window has room for: it has no
+    # next one, and its probe repeats (Linux tcp_send_loss_probe()). Either sends one segment more.
     sent = {}
     for mode in ("stream", "lanes"):
         result = net.run(
@@ -85,8 +86,8 @@ def test_a_probe_carries_new_data_in_every_mode():
             constants=TcpConstants(rto_min_s=30.0),
         )
         sent[mode] = (int(result.samples.retransmitted_segments.sum()), int(result.objects.sent_bytes.sum()))
-    assert sent["stream"] == sent["lanes"]
     assert sent["stream"][0] == 0
+    assert sent["lanes"][0] == 1
 
 
 def test_the_bound_follows_a_lengthening_path():

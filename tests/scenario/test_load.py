@@ -498,11 +498,14 @@ def test_what_cannot_do_its_work_is_refused(
     assert rule in str(caught.value)
 
 
-@pytest.mark.parametrize("others", ["link.0.flows=[{}]", "link.0.mix={rate_bps = 1e4}"])
-def test_a_transfer_shares_no_link_with_tcp(minimal: Path, others: str) -> None:
-    settings = [parse_override(text) for text in (others, 'transport.congestion=["cubic", "ltp"]')]
-    with pytest.raises(ScenarioError, match=r"transport\.congestion: 'ltp': shares .* 'relay' has TCP flows"):
+def test_a_flow_beside_a_transfer_names_its_own_control(minimal: Path) -> None:
+    settings = [
+        parse_override(text) for text in ("link.0.flows=[{}]", 'transport.congestion=["cubic", "ltp"]')
+    ]
+    with pytest.raises(ScenarioError, match=r"link\.0\.flows\.congestion: \"same\" is 'ltp' here"):
         load_scenario(minimal, settings)
+    for others in ('link.0.flows=[{congestion = "cubic"}]', "link.0.mix={rate_bps = 1e4}"):
+        load_scenario(minimal, [parse_override(others), settings[1]])
 
 
 def test_a_transfer_may_stand_beside_controls_with_schedulers_and_be_pinned(minimal: Path) -> None:
