@@ -25,8 +25,8 @@ def test_a_probe_is_one_segment_however_many_the_scheduler_would_give_its_subflo
     tmp_path, mode, first
 ) -> None:
     # Linux tcp_send_loss_probe(). Each subflow takes five segments of its window of twenty, those of subflow 1 are
-    # lost, and the scheduler waits. In a stream only the probe of 1 asks it for that subflow alone, which may then have all
-    # it asks for. A lane has been written what its window has room for: its probe has no new data, and repeats.
+    # lost, and the scheduler waits. In a stream only the probe of 1 asks it for that subflow alone, which may then have
+    # all it asks for. A lane has been written what its window has room for: its probe has no new data, and repeats.
     path = tmp_path / "own.py"
     path.write_text(SCHEDULER.format(first=first))
     result = net.run(
