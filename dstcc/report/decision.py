@@ -116,8 +116,9 @@ def _sentence(section: Section, ltp: Algorithm | None, clock: Unit, share_s: flo
             return "an unknown part"
         shown = clock.number(played.value * share_s)
         whole = clock.number(full.value * share_s)
+        every = whole == shown and full.value > played.value / 2  # both may round to nothing
         some = f"{whole}{SPACE}{clock.name}" if full.value > 0 else "none"
-        part = "all" if whole == shown else some
+        part = "all" if every else some
         text = f"{shown}{SPACE}{clock.name}, {part} at full quality"
         return text if size is None else f"{text}, {size.value / passes / MB:,.0f}{SPACE}MB"
 
@@ -133,6 +134,6 @@ def _sentence(section: Section, ltp: Algorithm | None, clock: Unit, share_s: flo
     text += f"{plain_name(best.name)} delivers {delivers(best)}"
     text += f" (as {plain_name(equal.name)})" if equal is not None else ""
     text += f"; {plain_name(other.name)} {delivers(other)}" if other is not None else ""
-    few = len(section.seeds)
-    hint = "" if few >= FEW_SEEDS else f" ({few} seed{'s' if few > 1 else ''}: a hint)"
+    seeds = len(section.seeds)
+    hint = "" if seeds >= FEW_SEEDS else f" ({seeds} seed{'s' if seeds > 1 else ''}: a hint)"
     return f"{text}{hint}."

@@ -93,6 +93,13 @@ def test_who_delivers_as_much_as_the_best_is_named_with_it(tmp_path: Path) -> No
     )
 
 
+def test_of_nothing_it_does_not_say_all(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    nothing = {key: [0.0, 0.0, 0.0, *values[3:]] for key, values in PLAYED.items()}
+    change(tmp_path, **nothing)
+    assert "cubic+minrtt 0.00 h, none at full quality, 0 MB" in box(tmp_path).sentence.replace("\u202f", " ")
+
+
 def test_passes_divide_hours_and_bytes_but_no_shares(tmp_path: Path) -> None:
     section_of(tmp_path)
     contact = {"from_s": 0.0, "to_s": 10.0, "bytes_in_time": 1.0, "full_quality_bytes": 1.0}
