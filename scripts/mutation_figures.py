@@ -1,16 +1,14 @@
-"""The mutation figures of CONTRIBUTING.md, from the file in which `mutants_cpp` and `mutants_python` put theirs.
+"""Mutation figures, from the file in which `mutants_cpp` and `mutants_python` record theirs.
 
-    python -m scripts.mutation_figures [--write]
+    python -m scripts.mutation_figures
 
-Prints both tables; with --write they take the place of those in CONTRIBUTING.md. `make test` holds the page to the
-file, and the file to the lists of mutants: a family with entries that were never run, or a module that has changed by
-more than a tenth of its mutants since its figures, fails there.
+Prints both tables. `make test` compares the file with the lists of mutants: a family with entries that were never run,
+or a module that has changed by more than a tenth of its mutants since its figures, fails there.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +17,6 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "tests/mutants/figures.json"
-PAGE = ROOT / "CONTRIBUTING.md"
 CPP, PYTHON = "cpp", "python"
 HEADS = {
     CPP: "| family of the engine | mutants | killed | live | equivalent | rate |\n|---|---|---|---|---|---|\n",
@@ -78,7 +75,7 @@ def record(kind: str, found: Mapping[str, Figure], path: Path = FIGURES) -> None
 
 
 def table(kind: str, rows: Mapping[str, Figure]) -> str:
-    """As the page has it."""
+    """A table of Markdown."""
     lines = []
     if kind == CPP:
         whole = Figure(
@@ -97,23 +94,10 @@ def table(kind: str, rows: Mapping[str, Figure]) -> str:
     return HEADS[kind] + "\n".join(lines) + "\n"
 
 
-def with_tables(page: str, figures: Figures) -> str:
-    """The page with both tables; ValueError where it has no place for one."""
-    for kind, head in HEADS.items():
-        place = re.compile(re.escape(head) + r"(\|.*\n)*")
-        if not place.search(page):
-            raise ValueError(f"{PAGE.name}: no table of the mutants in {kind}")
-        page = place.sub(table(kind, figures[kind]).replace("\\", "\\\\"), page)
-    return page
-
-
 @click.command(help=__doc__)
-@click.option("--write", is_flag=True, help="Put the tables into CONTRIBUTING.md.")
-def main(write: bool) -> None:
+def main() -> None:
     """See the docstring of the module."""
     figures = load()
-    if write:
-        PAGE.write_text(with_tables(PAGE.read_text(), figures))
     click.echo("\n".join(table(kind, figures[kind]) for kind in HEADS), nl=False)
 
 
