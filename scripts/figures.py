@@ -6,8 +6,8 @@
     python -m scripts.figures --list                 what there is, and what each costs
 
 ONLY is part of PAGE or of PAGE#TABLE; --cost S leaves out what takes more seconds of a processor. The tables stand
-between marks in their pages; `scripts/figures.toml` names them, and those that no command here makes again, with the
-reason.
+between marks in their pages, or have a CSV file of their own; `scripts/figures.toml` names them, and those that no
+command here makes again, with the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from dstcc.report.printed import heading, line
 from scripts.published.tables import (
     FENCE,
     Difference,
+    csv_of,
     differences,
+    markdown_of,
     marked,
     placed,
     shortened,
@@ -50,10 +52,12 @@ SAMPLE_S = 12.0
 
 @dataclass(frozen=True)
 class Published:
-    """A table between marks."""
+    """A table between marks, or of a CSV file."""
 
     page: str
+    """The file, from the repository's root."""
     name: str
+    """Of its marks."""
     command: str
     """As the page prints it."""
     cpu_s: float
@@ -78,6 +82,16 @@ class Published:
     def id(self) -> str:
         """``PAGE#TABLE``."""
         return f"{self.page}#{self.name}"
+
+    def shown(self) -> str:
+        """What its page has. Raises ValueError where that is not one table between marks, or of a CSV file."""
+        text = page_text(self)
+        return markdown_of(text) if self.page.endswith(".csv") else marked(text, self.name)
+
+    def write(self, block: str) -> None:
+        """Put a block in the place of what its page has."""
+        text = csv_of(block) if self.page.endswith(".csv") else placed(page_text(self), self.name, block)
+        atomic_write(ROOT / self.page, text)
 
     def cheap(self) -> dict[str, float]:
         """Commands for a sample and their cost."""
@@ -179,7 +193,7 @@ def page_text(one: Published) -> str:
 
 def drift(workshop: Workshop, one: Published, command: str, shown: str | None = None) -> list[Difference]:
     """Where the page is not what ``command`` prints; the table's own command prints all rows, others some."""
-    shown = marked(page_text(one), one.name) if shown is None else shown
+    shown = one.shown() if shown is None else shown
     printed = table_of(shown, one.keys)
     keys = len(next(iter(printed.rows)))
     block = workshop.block(one, command, shown)
@@ -230,10 +244,10 @@ def write(tables: Iterable[Published]) -> Iterator[str]:
         workshop = Workshop(Path(folder), heard)
         for one in tables:
             try:
-                shown = marked(page_text(one), one.name)
+                shown = one.shown()
                 changed = drift(workshop, one, one.command)
                 block = workshop.block(one, one.command, shown)
-                atomic_write(ROOT / one.page, placed(page_text(one), one.name, block))
+                one.write(block)
             except (NoTableError, ValueError, OSError) as error:
                 yield f"failed: {one.id}: {error}"
                 continue

@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from scripts import figures
+from scripts import figures, verdicts
 from scripts.figures import NoTableError, Published, Workshop
-from scripts.published.tables import Difference, differences, marked, placed, shortened, table_of
+from scripts.published.tables import (
+    Difference,
+    csv_of,
+    differences,
+    markdown_of,
+    marked,
+    placed,
+    shortened,
+    table_of,
+)
 
 ROOT = Path(__file__).parents[1]
 TABLES, ELSEWHERE = figures.load()
@@ -31,7 +40,9 @@ TERMINAL = """
 
 
 def page(one: Published) -> str:
-    return (ROOT / one.page).read_text(encoding="utf-8")
+    """The page that names a table's command: its own, or for a CSV file the one about papers."""
+    name = "docs/reproduce.md" if one.page.endswith(".csv") else one.page
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
 def tables_outside_of_marks(text: str) -> list[list[str]]:
@@ -55,7 +66,7 @@ def test_this_commits_sample_of_published_rows_is_what_the_commands_print() -> N
 
 @pytest.mark.parametrize("one", TABLES, ids=lambda one: one.id)
 def test_a_table_stands_between_its_marks_below_its_command(one: Published) -> None:
-    assert table_of(marked(page(one), one.name), one.keys).rows
+    assert table_of(one.shown(), one.keys).rows
     for command in (one.command, *one.after):
         assert command in page(one), "so that a reader can print it"
 
@@ -82,7 +93,24 @@ def test_marks_and_tables_are_the_same_set() -> None:
         for path in PAGES
         for name in re.findall(r"<!-- ([\w.-]+) -->\n", path.read_text(encoding="utf-8"))
     )
-    assert in_pages == Counter(one.id for one in TABLES)
+    assert in_pages == Counter(one.id for one in TABLES if one.page.endswith(".md"))
+
+
+def test_a_table_of_markdown_keeps_its_cells_as_csv() -> None:
+    table = '| x | a |\n| --- | --- |\n| one, two | *1* |\n| "three" | – |'
+    assert csv_of(table) == 'x,a\n"one, two",*1*\n"""three""",–\n'
+    assert markdown_of(csv_of(table)) == table
+    with pytest.raises(ValueError, match="has no rows"):
+        markdown_of("")
+
+
+def test_every_papers_verdicts_are_of_a_class() -> None:
+    assert verdicts.counted(["reproduced (one seed)", "same direction, larger effect", "not reproduced"]) == [
+        *(1, 1, 0, 0, 1)
+    ]
+    assert verdicts.class_of("not reproduced: opposite (one seed)") == "opposite"
+    with pytest.raises(ValueError, match="of no class"):
+        verdicts.class_of("not measured")
 
 
 def test_a_cell_that_drifted_is_named_with_both_values() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,6 +57,23 @@ def _around(page: str, name: str) -> tuple[str, str, str]:
     if not (opened and closed) or "<!--" in inside or opening in after:
         raise ValueError(f"has not one pair of marks {opening.strip()} .. {_END}")
     return before + opened, inside, closed + after
+
+
+def csv_of(markdown: str) -> str:
+    """The cells of a table of Markdown, as CSV."""
+    head, body = _markdown(markdown.splitlines())
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *body])
+    return text.getvalue()
+
+
+def markdown_of(text: str) -> str:
+    """The rows of a CSV file, as a table of Markdown. Raises ValueError for an empty file."""
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows:
+        raise ValueError("has no rows")
+    rows.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def table_of(text: str, keys: int | None = None) -> Table:
