@@ -108,13 +108,7 @@ def _extension(module: str) -> Callable[[], str]:
 
 
 def _chromium() -> str:
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        program = Path(playwright.chromium.executable_path)
-    system = [Path(folder, name) for folder in os.get_exec_path() for name in ("chromium", "google-chrome")]
-    for candidate in (program, *system):
-        if candidate.exists():
-            return candidate.name
-    raise Lacking("no Chromium for Playwright and none on the PATH")
+    return str(import_module("dstcc.report.browser").find())
 
 
 def _torch() -> str:
@@ -232,7 +226,7 @@ CHECKS = (
         f"apt install libopenh264-dev, then {_REINSTALL}",
     ),
     Check("VP9 layers", _extension("dstcc_svc._vpx"), f"apt install libvpx-dev, then {_REINSTALL}"),
-    Check("chromium", _chromium, "playwright install chromium, or apt install chromium"),
+    Check("chromium", _chromium, "apt install chromium: it prints reports as PDF and PNG"),
     Check("torch", _torch, "pip install 'dstcc[learn]'"),
     Check("DE421", _ephemeris, "pip install 'dstcc[ephemeris]'"),
     Check(

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from dstcc.report import Report
     from dstcc.report.pictures import Screenings
 
-FORMATS = ("html", "md", "csv", "json")
+FORMATS = ("html", "md", "csv", "json", "pdf", "png")
+PRINTED = ("pdf", "png")
+PAPERS = ("a4", "letter")
 STDOUT = "-"
 
 
@@ -21,6 +23,7 @@ EXAMPLES = """\b
 Examples:
   dstcc report run -o report.html
   dstcc report monday tuesday -o both.html
+  dstcc report run -o week.pdf --paper letter
   dstcc report run -o - --format csv
   dstcc report run -o report.html --against cubic+minrtt
   dstcc report copied/run -o report.html --stream streams/bunny
@@ -49,9 +52,9 @@ Examples:
     help="Where the runs' stream lies now, if it moved.",
 )
 @click.option("--no-pictures", is_flag=True, help="Leave out what Earth saw.")
-@click.option(
-    "--figures", is_flag=True, help="Also each figure as SVG and its numbers as CSV, in a folder beside FILE."
-)
+@click.option("--figures", is_flag=True, help="Also each figure as SVG, in a folder beside FILE.")
+@click.option("--data", is_flag=True, help="With --figures: their numbers as CSV, too, which may be 50 MB.")
+@click.option("--paper", type=click.Choice(PAPERS), help="Of pdf and png.  [default: a4]")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there and a report of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
@@ -62,16 +65,21 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     moved_to: Path | None,
     no_pictures: bool,
     figures: bool,
+    data: bool,
+    paper: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
     """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
 
     An HTML report holds tables, figures and what Earth saw, and needs no network; where the clips are many, they lie in
-    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone. RUN may also be
-    the folder of one `dstcc sweep`.
+    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone. pdf and png are
+    two pages to hand over, which Chromium prints. RUN may also be the folder of one `dstcc sweep`.
     """
     chosen = form or _format_of(output)
+    if data and not figures:
+        raise click.UsageError("--data: the numbers of --figures, which is not given")
+    _check_printed(runs, output, chosen, paper)
     if any(map(_of_programs, runs)):
         _write_programs(runs, output, chosen, against, force=force, as_json=as_json)
         return
@@ -86,7 +94,7 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         raise click.UsageError("--figures: of an HTML page in a file; -o FILE.html")
     report = _load(runs, None if output == STDOUT else Path(output), against, force)
     screenings = None
-    if chosen == "html" and not no_pictures:
+    if chosen in ("html", *PRINTED) and not no_pictures:
         from dstcc.report.pictures import screen
 
         with progress("pictures", None):
@@ -95,11 +103,36 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         _print(report, chosen, screenings)
         return
     with progress("report", None):
-        written = write_report(report, Path(output), chosen, screenings, figures=figures, force=force)
+        written = write_report(
+            report,
+            Path(output),
+            chosen,
+            screenings,
+            figures=figures,
+            data=data,
+            paper=paper or PAPERS[0],
+            force=force,
+        )
     if as_json:
         emit_json(_document(report, output, chosen, written))
     else:
         _say(report, output, written)
+
+
+def _check_printed(runs: tuple[Path, ...], output: str, form: str, paper: str | None) -> None:
+    """Raise where a format that a browser prints cannot be had."""
+    if form not in PRINTED:
+        if paper is not None:
+            raise click.UsageError(f"--paper: of {' and '.join(PRINTED)}, not of {form}")
+        return
+    from dstcc.errors import InputError
+    from dstcc.report.browser import find
+
+    if output == STDOUT:
+        raise click.UsageError(f"--format {form}: is no text for stdout; give -o FILE.{form}")
+    if any(_of_programs(run) or _of_study(run) for run in runs):
+        raise InputError(f"{runs[0]}: {form} is of runs of `dstcc emulate`; of this there is -o FILE.html")
+    find()
 
 
 def _of_programs(path: Path) -> bool:

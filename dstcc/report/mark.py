@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dstcc.errors import RunError
-from dstcc.outputs import Kind, beginning, stranger
+from dstcc.outputs import MARK_BYTES, Kind, beginning, stranger
 from dstcc.reading import read_json
 from dstcc.version import __version__
 
@@ -55,6 +55,10 @@ MOST_JSON = 1 << 30
 """Bytes of a report as JSON, which has each trial's metrics."""
 COMMENT = "<!-- dstcc report "
 """How the last line of Markdown begins."""
+PDF_MARK = b"% dstcc report "
+"""How the last line of a PDF begins, a comment behind its end."""
+PNG_MARK = b"Software\0dstcc report "
+"""In a PNG's tEXt chunk; the version follows."""
 
 
 def comment() -> str:
@@ -64,7 +68,12 @@ def comment() -> str:
 
 def _no_report(path: Path) -> str | None:
     head = beginning(path)
-    if head.startswith("<!doctype html>"):
+    if (raw := path.read_bytes()).startswith((b"%PDF-", b"\x89PNG")):
+        ours = (
+            raw.rstrip(b"\n").rpartition(b"\n")[2].startswith(PDF_MARK)
+            or b"tEXt" + PNG_MARK in raw[:MARK_BYTES]
+        )
+    elif head.startswith("<!doctype html>"):
         ours = GENERATOR in head
     elif head.startswith("{"):
         ours = _is_document(path)
@@ -90,7 +99,7 @@ def _is_document(path: Path) -> bool:
 
 
 def _no_figures(path: Path) -> str | None:
-    """Why a folder is not one of figures of ours: each picture has the mark, and a table beside it."""
+    """Why a folder is not one of figures of ours: each picture has the mark, and may have a table beside it."""
     pictures = sorted(path.glob("*.svg"))
     if not pictures:
         return "holds no figures"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
@@ -146,8 +146,8 @@ class SectionView:
         """What each contact brought home."""
         return contact_table(self.section)
 
-    def layers(self) -> Drawn:
-        """The layers-played bars."""
+    def layers(self, shown: Collection[str] | None = None) -> Drawn:
+        """The layers-played bars, of all algorithms or of those ``shown``."""
         names = {level: level_name(level, len(self.section.levels) - 1) for level in self.section.levels}
         said = "; ".join(
             f"{a.name}: "
@@ -155,7 +155,7 @@ class SectionView:
             for a in self.section.finished
         )
         label = f"Share of chunks played up to each layer. {said}."
-        draw = partial(layers_figure, self.section)
+        draw = partial(layers_figure, self.section, names=shown)
         return self._plot("layers", draw, label, lambda: layers_rows(self.section))
 
     def _plot(self, key: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:
@@ -330,9 +330,10 @@ def render_html(report: Report, screenings: Screenings | None = None) -> str:
 
 
 def draw_page(
-    report: Report, screenings: Screenings | None = None, folder: str = ""
+    report: Report, screenings: Screenings | None = None, folder: str = "", *, data: bool = False
 ) -> tuple[str, list[Drawn]]:
-    """The page and its figures; the page links to their files in ``folder``, seen from it, unless that is empty."""
+    """The page and its figures; the page links to their files in ``folder``, seen from it, unless that is empty, with
+    ``data`` to their numbers, too."""
     looks = looks_of(report.algorithms)
     screenings = screenings or Screenings(("",) * len(report.sections))
     sections = [
@@ -356,6 +357,7 @@ def draw_page(
     page = fill(
         TEMPLATES / "report.html",
         keep=keep,
+        data=data,
         title=title,
         sections=sections,
         frontiers=found,

@@ -151,6 +151,17 @@ def test_headings_stay_with_what_they_head_in_print(browser: Browser, report: Pa
     page.close()
 
 
+def test_paper_has_the_definitions_and_whole_tables(browser: Browser, report: Path) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    assert not page.locator(".glossary").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".glossary").is_visible()
+    kept = page.evaluate("[...document.querySelectorAll('table')].map(t => getComputedStyle(t).breakInside)")
+    assert set(kept) == {"avoid"}
+    page.close()
+
+
 def test_figures_of_twelve_algorithms_are_legible_on_paper(browser: Browser, twelve: Path) -> None:
     """No letter of a figure is smaller than 6.5 pt, no part is higher than a page, and each part of one with a row
     an algorithm has its time axis."""

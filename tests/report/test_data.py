@@ -1,4 +1,4 @@
-"""``--figures``: each figure as SVG and its numbers as CSV, in a folder beside the page."""
+"""``--figures``: each figure as SVG, and with ``--data`` its numbers as CSV, in a folder beside the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPEC = RunSpec(chunks=60, congestion=("cubic", "bbr-scaled"))
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("figures")
     report = load_report([build_run(folder / "run", SPEC)])
-    write_report(report, folder / "page.html", "html", figures=True)
+    write_report(report, folder / "page.html", "html", figures=True, data=True)
     return folder
 
 
@@ -66,6 +66,8 @@ def test_a_folder_with_a_file_of_the_user_stays(tmp_path: Path) -> None:
     report = load_report([build_run(tmp_path / "run", SPEC)])
     write_report(report, tmp_path / "page.html", "html", figures=True)
     first = {file.name: file.read_bytes() for file in (tmp_path / "page-figures").iterdir()}
+    assert {Path(name).suffix for name in first} == {".svg"}, "numbers are written where they are asked for"
+    assert ".csv" not in (tmp_path / "page.html").read_text()
     with pytest.raises(InputError, match="page-figures"):
         write_report(report, tmp_path / "page.html", "html", figures=True)
     write_report(report, tmp_path / "page.html", "html", figures=True, force=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from dstcc.layers import level_name
@@ -30,9 +31,12 @@ LABELLED_SHARE = 0.045
 """A narrower segment has no room for its number."""
 
 
-def layers_figure(section: Section, salt: str, *, narrow: bool = False) -> str:
-    """The bars as SVG, a row per algorithm, full quality at the left and not played at the right."""
-    rows = section.finished
+def layers_figure(
+    section: Section, salt: str, *, narrow: bool = False, names: Collection[str] | None = None
+) -> str:
+    """The bars as SVG, full quality at the left and not played at the right; a row for each algorithm of ``names``, or
+    for all."""
+    rows = [one for one in section.finished if names is None or one.name in names]
     columns = 2 if narrow else len(section.levels)
     above_in = LEGEND_IN + LEGEND_ROW_IN * (-(-len(section.levels) // columns) - 1)
 
