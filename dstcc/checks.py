@@ -5,7 +5,6 @@ Each check returns a description or raises; only the needs of a simulator run, f
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
