@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, time
 from typing import Any
@@ -27,6 +28,9 @@ def rule_of(problem: Mapping[str, Any]) -> str:
         return f"must have at most {context['max_length']} values, has {context['actual_length']}"
     if kind == "too_short" and "min_length" in context:
         return f"must have at least {context['min_length']} values, has {context['actual_length']}"
+    given = str(problem["input"])
+    if kind == "float_type" and (percent := re.fullmatch(r"([\d.]+) *%", given)) is not None:
+        return f"is a fraction, without %; write {percent[1]}e-2"
     text = str(problem["msg"])
     return RULES.get(kind, f"{text[0].lower()}{text[1:]}")
 

@@ -114,7 +114,10 @@ def _number(text: str, kind: str, where: str) -> Any:
     if unit not in factors:
         near = [one for one in factors if one.lower() == unit.lower()]
         near = near or (get_close_matches(unit, factors, 1, 0.5) if unit else [])
-        hint = f"did you mean '{number} {near[0]}'?" if near else f"one of {', '.join(factors)}"
+        known = f"one of {', '.join(factors)}"
+        hint = f"did you mean '{number} {near[0]}'?" if near else known
+        if not unit:
+            hint = f"write {number} without quotes, or with {known}"
         raise ScenarioError(
             f"{where}: {'no unit' if not unit else f'{unit!r} is no unit'} of a {measure}; {hint}"
         )

@@ -359,7 +359,7 @@ BAD_USAGE = [
     ([], "needs -o RUN"),
     (["-o", "OUT", "--congestion", "cubik"], "did you mean 'cubic'?"),
     (["-o", "OUT", "--scheduler", "vegas"], "no such scheduler"),
-    (["-o", "OUT", "--controller", "iodst-dgn"], "iodst-dgn: no such policy file"),
+    (["-o", "OUT", "--controller", "iodst-dgn"], "did you mean 'iodst-dqn'?"),
     (
         ["-o", "OUT", "--backend", "kernel", "--congestion", "bbr-scaled"],
         "'bbr-scaled' exists in the simulator only",

@@ -22,6 +22,7 @@ BAD = [
         "link.0.rate_bps = '1 Mbit': 'Mbit' is no unit of a rate; did you mean '1 Mbit/s'?",
     ),
     ("link.0.rate_bps='fast'", "link.0.rate_bps = 'fast': input should be a valid number"),
+    ("link.0.loss.packet=1.5 %", "link.0.loss.packet = '1.5 %': is a fraction, without %; write 1.5e-2"),
     ("link.0.outages=5", "link.0.outages = 5: must be a list"),
     ("link.0.outages=[5]", "link.0.outages.0 = 5: must be a list"),
     ("link.0.outages=[[1,2,3]]", "link.0.outages.0 = [1, 2, 3]: must have at most 2 values, has 3"),

@@ -16,6 +16,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -217,7 +218,11 @@ def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[st
     path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
     if not path.is_file():
         names = ", ".join(shipped) or "none is"
-        raise PolicyError(f"{given}: no such policy file, and no policy of that name is shipped ({names})")
+        near = get_close_matches(given, shipped, 1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise PolicyError(
+            f"{given}: no such policy file, and no policy of that name is shipped ({names}){hint}"
+        )
     return path, *_read(path)
 
 
