@@ -1,6 +1,6 @@
 """How near the simulator is to the kernel, by control, from the cells that docs/fidelity.md keeps as CSV.
 
-    python -m scripts.fidelity_summary
+python -m scripts.fidelity_summary
 """
 
 from __future__ import annotations

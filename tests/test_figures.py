@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import figures, verdicts
+from scripts import fidelity_summary, figures, verdicts
 from scripts.figures import NoTableError, Published, Workshop
 from scripts.published.tables import (
     Difference,
@@ -203,3 +203,11 @@ def test_a_sample_is_the_seeds_and_within_its_cost() -> None:
     drawn = {one.id for seed in range(1000) for one, _ in figures.sample(TABLES, str(seed))}
     cheap = {one.id for one in TABLES if min(one.cheap().values()) <= figures.SAMPLE_S}
     assert drawn == cheap, "whatever is cheap is drawn some time"
+
+
+def test_cells_are_summed_by_control() -> None:
+    table = [["control", "ratio", "z", "kernel", "ratio"], ["bbr", "0.9 *", "-4.1", "1", "7"]]
+    table += [["bbr", "1.05", "–", "1", "7"], ["cubic", "1.000", "+0.2", "1", "7"]]
+    found = fidelity_summary.cells_of(table)
+    assert found == {"bbr": [(0.9, -4.1), (1.05, None)], "cubic": [(1.0, 0.2)]}
+    assert fidelity_summary.summary(found["bbr"]) == ("2", "0.075", "0.100", "1")
