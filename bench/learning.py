@@ -88,7 +88,7 @@ def inference_us() -> Measured:
     )
     seen = rng.random((1, observation.size)).astype(np.float32)
     times = _decisions_us(policy, seen)
-    shipped, shipped_us = load_policy("dstcc"), {}
+    shipped, shipped_us = load_policy("dstcc-lanes"), {}
     for subflows in (2, 8):
         observation_in = np.zeros((1, shipped.observation.size), dtype=np.float32)
         for place, name in enumerate(shipped.observation.names):

@@ -83,7 +83,7 @@ def train_shipped_steps_per_s() -> Measured:
     from dstcc.learn.training.state import Training
 
     with deterministic():
-        training = Training(MISSIONS, "dstcc", RECIPES["dstcc"], seed=1)
+        training = Training(MISSIONS, "dstcc", RECIPES["dstcc-lanes"], seed=1)
         learner, stepper = training.learner, training.fleet.runner.stepper
         assert isinstance(learner, Rollouts)
         spent = {"engine": 0.0, "updates": 0.0}

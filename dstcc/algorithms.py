@@ -373,6 +373,8 @@ def rule_for(name: str, kind: str) -> str | None:
     names = (*_built_in(kind), *(point.name for point in installed(kind)))
     if name in names:
         return None
+    if name == OWN:
+        return f'is no {kind} but brings its own: --controller {OWN}, or controller = "{OWN}"'
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     what = "congestion control" if kind == "congestion" else kind
@@ -384,7 +386,13 @@ CODE_RATES = "ltp-rates"
 CONTROLLERS = {
     row.name: row
     for row in (
-        Algorithm("dstcc", "controller", "learned", "this project's own", backends=BOTH),
+        Algorithm(
+            "dstcc-lanes",
+            "controller",
+            "learned",
+            "this project's own on TCP: paces, layers and copies over lanes",
+            backends=BOTH,
+        ),
         Algorithm(
             "iodst-dqn", "controller", "learned", "Ha et al., ICT Express 2023, Algorithm 1", backends=BOTH
         ),
@@ -430,7 +438,22 @@ CONTROLLERS = {
 }
 """Learned controllers, which ``dstcc train`` makes (:mod:`dstcc.learn.algorithms.recipes`); ``dstcc algorithms`` lists
 those whose policy this version ships."""
-CHOSEN_ON = {"dstcc": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)}}
+OWN = "dstcc"
+"""This project's transport, named as a controller: coded packets whose pace it finds, over all links, by the contact
+plan. It brings mode, congestion control and coding along (:func:`dstcc.scenario.variant.as_own`)."""
+OWN_CONGESTION = "paced"
+OWN_ROW = Algorithm(
+    OWN,
+    "controller",
+    "built-in",
+    "this project's own: coded packets that find their rate and plan over contacts; nothing to choose",
+    backends=BOTH,
+)
+PARTS = ("gru-mpc",)
+"""Controllers that are for studies of a part of :data:`OWN`, and no transport by themselves."""
+RENAMED = {OWN: "dstcc-lanes"}
+"""Learned controllers by their names in older files."""
+CHOSEN_ON = {"dstcc-lanes": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)}}
 """Constants of a learned controller that people chose by what it played: scenario → the first and the last seed. What
 its network was trained on is in the policy's file."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
@@ -497,14 +520,26 @@ def _knows(name: str, kind: str) -> tuple[str, ...]:
     return next((row.knows for row in TABLE if row.name == name and row.kind in kinds), EXTENSION_KNOWS[kind])
 
 
+def controllers() -> tuple[str, ...]:
+    """What ``controller`` may name without a file: our transport, and the shipped policies."""
+    return (OWN, *shipped_policies())
+
+
 def shipped_policies() -> tuple[str, ...]:
     """The names of the policies that come with this version."""
     return tuple(sorted(path.stem for path in POLICIES.glob("*.safetensors")))
 
 
+def controller_name(given: str) -> str:
+    """A controller's name in tables: its name, or its file's without folder and suffix. A file has never the name of
+    :data:`OWN`, which is none."""
+    name = Path(given).name.removesuffix(".safetensors")
+    return f"{OWN}.safetensors" if name == OWN and given != OWN else name
+
+
 def everything() -> tuple[Algorithm, ...]:
-    """The table, the controllers whose policy is shipped, and the algorithms of installed packages whose names are
-    new."""
+    """The table, our transport, the controllers whose policy is shipped, and the algorithms of installed packages whose
+    names are new."""
     from .extensions import GROUPS, installed, origin_of
 
     brought = [
@@ -516,7 +551,7 @@ def everything() -> tuple[Algorithm, ...]:
         if not built_in(point.name, kind)
     ]
     learned = [CONTROLLERS[name] for name in shipped_policies()]
-    return (*TABLE, *learned, *brought)
+    return (*TABLE, OWN_ROW, *learned, *brought)
 
 
 def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = None) -> str | None:

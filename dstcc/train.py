@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import CODE_RATES
+from dstcc.algorithms import CODE_RATES, RENAMED
 from dstcc.atomic import said_of
 from dstcc.errors import InputError
 from dstcc.forecast.recipe import NAME as FORECASTER
@@ -22,14 +22,19 @@ if TYPE_CHECKING:
     from dstcc.learn.env.deep_space import Scenarios
     from dstcc.learn.training.loop import Trained
 
-DEFAULT = "dstcc"
+DEFAULT = "dstcc-lanes"
 
 
 def algorithm_of(algorithm: str | None, run: Path, *, resume: bool) -> str:
     """The algorithm named, or that of the run that is to go on, or the default."""
     if algorithm is not None or not (resume and run.exists()):
-        return algorithm or DEFAULT
-    return str(load_checkpoint(run)[1].get("identity", {}).get("algorithm", DEFAULT))
+        return todays(algorithm or DEFAULT)
+    return todays(str(load_checkpoint(run)[1].get("identity", {}).get("algorithm", DEFAULT)))
+
+
+def todays(algorithm: str) -> str:
+    """An algorithm's name of today, where it had another before."""
+    return RENAMED.get(algorithm, algorithm)
 
 
 def any_recipe(name: str) -> Recipe | ForecastRecipe:
@@ -57,6 +62,7 @@ def train(
     A disk that is full is said of ``run`` where what writes (TensorBoard's curves) names no file.
     """
     with said_of(run):
+        algorithm = None if algorithm is None else todays(algorithm)
         if algorithm_of(algorithm, run, resume=rest.get("resume", False)) == FORECASTER:
             from dstcc.forecast import training
 

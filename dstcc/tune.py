@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import rule_for
+from dstcc.algorithms import OWN, rule_for
 from dstcc.errors import InputError
 from dstcc.run import run_trials
 from dstcc.scenario import Scenario, Source, scale_of
@@ -213,6 +213,8 @@ def tune(
 
     ``say`` is told of every setting that was tried.
     """
+    if congestion == OWN:
+        raise InputError(f"--congestion {OWN}: nothing to tune; it finds rate, blocks and repair by itself")
     if wrong := rule_for(congestion, "congestion"):
         raise InputError(f"--congestion {congestion}: {wrong}")
     axes = axes_of(scenario, congestion)

@@ -26,7 +26,7 @@ from scipy.stats import bootstrap
 
 from dstcc.learn.algorithms.recipe import Settings
 from dstcc.learn.algorithms.recipes import RECIPES, Recipe
-from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
+from dstcc.learn.algorithms.recipes.dstcc_lanes import RolloutSettings
 from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.training.evaluate import evaluate
@@ -36,7 +36,7 @@ from experiments.ablation_dqn import BranchDqnSettings
 FOLDER = Path(__file__).parents[1] / "examples" / "iodst" / "training"
 FIRST, ROUNDS = 4001, (2, 20)
 """Seeds of each scenario for trainings, and for the shipped policy."""
-OURS = RECIPES["dstcc"]
+OURS = RECIPES["dstcc-lanes"]
 assert isinstance(OURS.learner, RolloutSettings)
 DEFAULT = OURS.learner.default_choices
 DQN = BranchDqnSettings(
@@ -138,7 +138,7 @@ def shown(values: NDArray[np.float64]) -> str:
 def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     """Print both tables."""
     torch.set_num_threads(1)
-    trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc")
+    trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc-lanes")
     by_default = trial.fixed(shipped, DEFAULT)
     print(
         "| learner | weighted_layers | beside the default action | CPU seconds |\n|---|---|---|---|",
@@ -149,7 +149,7 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
             continue
         began, scores = time.process_time(), []
         for seed in range(1, trainings + 1):
-            training = Training(FOLDER, "dstcc", recipe_with(learner), seed=seed)
+            training = Training(FOLDER, "dstcc-lanes", recipe_with(learner), seed=seed)
             while training.steps < steps:
                 training.step()
             scores.append(float(trial.policy(training.policy()).mean()))

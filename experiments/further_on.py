@@ -49,7 +49,7 @@ def driven(scenario: Scenario) -> list[Trial]:
 @click.option("--seeds", type=click.IntRange(2), default=10, show_default=True)
 def main(scenario: Path, seeds: int) -> None:
     """Run the trials; see the top of the file."""
-    overrides = ('transport.controller="dstcc"', f"run.seeds={seeds}")
+    overrides = ('transport.controller="dstcc-lanes"', f"run.seeds={seeds}")
     try:
         loaded = mission(scenario, *overrides)
         found = driven(loaded)

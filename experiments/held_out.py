@@ -1,6 +1,6 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
-    python -m experiments.held_out [--controller dstcc] [--seeds 10] [--first 301] [--only TEXT] [--tables TEXT]
+    python -m experiments.held_out [--controller dstcc-lanes] [--seeds 10] [--first 301] [--only TEXT] [--tables TEXT]
         [--json FILE [--force]] [--again FILE] [FOLDER]
 
 Held out: for every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, the
@@ -331,7 +331,9 @@ def shallow(rtt_s: float, queue_bytes: int, loss: float) -> Scenario:
 
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
-@click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
+@click.option(
+    "--controller", default="dstcc-lanes", show_default=True, help="A shipped policy's name or a file."
+)
 @click.option(
     "--usual", default="1,2,0,1", show_default=True, help="The default action, used at every decision."
 )

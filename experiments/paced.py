@@ -24,7 +24,7 @@ TRANSPORTS: dict[str, tuple[str, ...]] = {
     "coded, told": ("transport.congestion=open-loop", *CODED),
     "coded, paced": ("variant=coded, paced",),
     "tuned cubic": ("variant=tuned cubic",),
-    "dstcc": ("variant=dstcc on 16 lanes",),
+    "dstcc": ("variant=dstcc-lanes on 16 lanes",),
 }
 """Overrides of the demo, or the name of one of its variants."""
 RTTS = (2.5, 1.5, 1.0, 0.75)

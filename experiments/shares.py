@@ -85,7 +85,7 @@ def print_of_a_kind(seeds: int) -> None:
 @click.option("--only", type=click.Choice(NAMES), help="One controller.")
 def main(seeds: int, only: str | None) -> None:
     """Print the tables."""
-    if only in (None, "dstcc"):
+    if only in (None, "dstcc-lanes"):
         print_of_a_kind(seeds)
     heading("Two greedy", ("", "beside its own kind: share", "Jain", "beside CUBIC: share", "Jain"))
     for name in NAMES:

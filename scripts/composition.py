@@ -64,6 +64,7 @@ TRANSPORTS: dict[str, Keys] = {
     "stream": {"transport": {"congestion": "cubic", "scheduler": "linux"}},
     "lanes": {"transport": {"congestion": "cubic", "mode": "lanes", "lanes_per_link": 4}},
     "`dstcc`": {"transport": {"congestion": [], "controller": "dstcc"}},
+    "`dstcc-lanes`": {"transport": {"congestion": [], "controller": "dstcc-lanes"}},
     "coded, rates told": {
         "transport": {"congestion": "open-loop", "mode": "coded", "handshake": False},
         "coding": {"repair": [0.2, 0.1], "block_s": 10},
@@ -71,10 +72,6 @@ TRANSPORTS: dict[str, Keys] = {
     "coded, rates measured": {
         "transport": {"congestion": "bbr-scaled", "mode": "coded"},
         "coding": {"block_s": 10},
-    },
-    "coded, paced": {
-        "transport": {"congestion": "paced", "mode": "coded", "handshake": False},
-        "coding": {"repair": "auto", "block_s": 10},
     },
     "`gru-mpc`": {
         "transport": {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo behind `make demo`: a real clip is layered, sent from Mars over two links under each of the scenario's
-# congestion controls and variants and under the shipped controller, with ten seeds each, judged, and shown. Nothing was
+# congestion controls and variants and under our transport, with ten seeds each, judged, and shown. Nothing was
 # chosen on these seeds, 701 to 710, and nothing may be: constants of controllers are chosen on 1 to 10, settings of stock
 # controls on 901 to 905. Run again, it replaces what it made.
 #
@@ -26,15 +26,15 @@ step "encode: 5 s of video at 360 rows into chunks of a second, four temporal la
 "$dstcc" encode examples/clips/big-buck-bunny.mp4 -o "$demo/stream" --height 360 --crf 33 --force
 
 step "emulate: twelve hours of it, live from Mars over both links, ten times: stock controls as they come and as operators
-   set them, mission practice, and our controller, on its own lanes and on theirs (some minutes)"
-"$dstcc" emulate examples/demo/mars-two-links.toml --controller dstcc --set video.stream="$demo/stream" \
+   set them, mission practice, our transport, and our learned controller on their lanes (some minutes)"
+"$dstcc" emulate examples/demo/mars-two-links.toml --set video.stream="$demo/stream" \
     --seed 701 --seeds 10 -o "$demo/run" --force
 
 step "report: the trials on one page; play: a minute of what Earth saw, ten hours into the mission, of four side by side"
 "$dstcc" report "$demo/run" -o "$demo/report.html" --force &
 report=$!
 trap 'kill "$report" 2>/dev/null || true' EXIT  # not left behind by a film that fails
-"$dstcc" play "$demo/run" --trial "coded, paced/s701" --trial "dstcc on 16 lanes/s701" --trial "tuned cubic/s701" \
+"$dstcc" play "$demo/run" --trial "dstcc/s701" --trial "dstcc-lanes on 16 lanes/s701" --trial "tuned cubic/s701" \
     --trial "cubic in one stream/s701" --from "$from_s" --to "$to_s" -o "$demo/earth.mp4" --force
 wait "$report"
 

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dstcc.learn.training.state import Training
 
-MISSIONS = {"dstcc": "examples/iodst/training"}
+MISSIONS = {"dstcc-lanes": "examples/iodst/training"}
 OTHERS = "examples/iodst/training.toml"
-ALGORITHMS = ("dstcc", "iodst-dqn")
+ALGORITHMS = ("dstcc-lanes", "iodst-dqn")
 DIGEST = "digest"
 
 

@@ -103,7 +103,7 @@ def test_controllers_are_those_whose_policy_is_shipped(
 ) -> None:
     assert set(shipped_policies()) <= set(CONTROLLERS)
     monkeypatch.setattr(algorithms, "POLICIES", tmp_path)
-    assert not [row for row in everything() if row.kind == "controller"]
+    assert [row for row in everything() if row.kind == "controller"] == [algorithms.OWN_ROW]
     (tmp_path / "iodst-dqn.safetensors").touch()
-    (row,) = (row for row in everything() if row.kind == "controller")
+    _, row = (row for row in everything() if row.kind == "controller")
     assert (row.name, row.state) == ("iodst-dqn", "learned")

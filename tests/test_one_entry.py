@@ -124,7 +124,7 @@ def test_a_controllers_row_is_in_the_help_of_train() -> None:
         "\nCONTROLLERS = {\n    row.name: row\n    for row in (\n"
         '        Algorithm("mine", "controller", "learned", "here"),\n',
     )
-    assert "One of mine, dstcc, " in " ".join(dstcc(*row, "train", "--help").stdout.split())
+    assert "One of mine, dstcc-lanes, " in " ".join(dstcc(*row, "train", "--help").stdout.split())
 
 
 METRIC = {

@@ -33,7 +33,7 @@ def test_a_ratio_is_of_one_turn_and_bytes_are_compared_with_the_first() -> None:
     # The machine gets half as fast; the others make 1.5 and 2 times the steps all the while.
     first = [3000.0, 2000.0, 1500.0]
     rates = [first, [1.5 * rate for rate in first], [2 * rate for rate in first]]
-    assert row("dstcc", rates, ["d", "d", "e"]) == (
+    assert row("dstcc-lanes", rates, ["d", "d", "e"]) == (
         "dstcc          2,000 steps/s  1.500 (1.500 to 1.500), the same bytes  2.000 (2.000 to 2.000), other bytes"
     )
 

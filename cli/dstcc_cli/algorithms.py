@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
     """List every congestion control and scheduler: name, kind, state, what it knows, source and backends."""
-    from dstcc.algorithms import KNOWLEDGE, documents, everything
+    from dstcc.algorithms import KNOWLEDGE, OWN, PARTS, documents, everything
     from dstcc.run.footing import letters
 
     if as_json:
@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    rows = everything()
+    rows = [row for row in everything() if row.name not in PARTS]
     headings = ("name", "kind", "state", "knows", "on", "source")
     table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
     for heading in headings:
@@ -34,6 +34,7 @@ def command(as_json: bool) -> None:
         where = " ".join(backend[0] for backend in row.backends)
         table.add_row(row.name, row.kind, row.state, letters(_knows(row)), where, row.source)
     show_figures(table)
+    say(f"parts of {OWN}, controllers for studies: {', '.join(PARTS)}")
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
     say(f"knows: {'; '.join(said)}; deadlines (d) all heed")
     backends = dict.fromkeys(backend for row in rows for backend in row.backends)

@@ -34,10 +34,10 @@ def scheduler(_context: click.Context, _option: click.Parameter, word: str) -> l
 
 
 def policy(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:
-    """Shipped policies, and files."""
-    from dstcc.algorithms import POLICIES
+    """Our transport, shipped policies, and files."""
+    from dstcc.algorithms import controllers
 
-    return _names(sorted(path.stem for path in POLICIES.glob(f"*{SUFFIX}")), word)
+    return _names(controllers(), word)
 
 
 def learner(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

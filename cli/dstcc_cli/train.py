@@ -47,7 +47,7 @@ Examples:
     "--algorithm",
     metavar="NAME",
     shell_complete=complete.learner,
-    help=f"One of {', '.join(CONTROLLERS)}, {RATES}.  [default: dstcc, or the run's]",
+    help=f"One of {', '.join(CONTROLLERS)}, {RATES}.  [default: dstcc-lanes, or the run's]",
 )
 @click.option(
     "--steps",
@@ -87,7 +87,12 @@ def command(
         return 0
     _need_torch()
     from dstcc.learn.training.loop import Interrupted
-    from dstcc.train import steps_of, train
+    from dstcc.train import steps_of, todays, train
+
+    if algorithm is not None and todays(algorithm) != algorithm:
+        notice(
+            f"--algorithm {algorithm}: nothing in it is learned; trained is {todays(algorithm)}, called so before"
+        )
 
     most = steps or steps_of(algorithm, output, resume=resume)
     with _asked_to_stop() as asked, progress("training", most) as bar:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.coded.channels import GRID
+from dstcc.coded.own import share_in_words
 from dstcc.coded.shown import act, mission_of, seen_of
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
@@ -31,8 +32,6 @@ SEEN = ("heard", "lost", "runs", "sent_s", "rtt_s", "delivered_bytes", "queue_by
 """What a watcher is told that a sender of coded packets sees of each subflow, slot by slot, beside the pace."""
 QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
 """Of a belief about a loss, beside its mean."""
-SHARES = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
-"""Shares of repair in words, by their upper ends."""
 
 
 class Pilot:
@@ -87,11 +86,6 @@ def trial_mission(config: EngineConfig) -> Mission:
 def layers_of(config: EngineConfig) -> int:
     """How many layers a trial has."""
     return int(config.objects.layer.max()) + 1
-
-
-def share_in_words(share: float) -> str:
-    """Repair packets for each source packet, in one of a few ranges."""
-    return next((words for most, words in SHARES.items() if share <= most), "above 40 %")
 
 
 def _decided(sender: Forecasting, seen: Seen, decision: Decision) -> Decided:

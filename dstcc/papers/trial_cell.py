@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import POLICIES
+from dstcc.algorithms import POLICIES, controller_name
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.run.backends import backend_of
 from dstcc.run.trials import Judge, iter_trials, load_controllers, scenarios_of, trial_keys
 from dstcc.scenario import Scenario, content_hash, load_scenario, load_source, parse_override
-from dstcc.scenario.model import controller_name
 
 from .cells import Outcome, number
 from .probes import PROBES
@@ -119,9 +118,9 @@ def single(scenario: Scenario, name: str, seed: int, where: str) -> Scenario:
     if name not in keys:
         raise InputError(f"{where}: no trial '{name}'; its trials are {', '.join(keys)}")
     key = keys[name]
-    base = scenarios_of(scenario)[key.variant]
+    base = scenarios_of(scenario)[key.setting]
     transport = base.transport
-    if key.variant is None:
+    if key.setting is None:
         controllers = tuple(one for one in transport.controller if controller_name(one) == key.controller)
         schedulers = tuple(one for one in transport.scheduler if one == key.scheduler)
         changed: dict[str, Any] = {

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import TRANSFERS, algorithm_name, mark
+from dstcc.algorithms import OWN, TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 from dstcc.metrics import LEVELS
 from dstcc.run import load_run
@@ -169,6 +169,8 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
 
 
 def _name(controller: str | None, congestion: str, scheduler: str, variant: str | None) -> str:
+    if controller == OWN:
+        return variant or controller
     if controller:
         return f"{variant or controller} {LEARNED}"
     transfer = f" {TRANSFER}" if congestion in TRANSFERS else ""

@@ -140,11 +140,11 @@ def estimates(scenario: Scenario, source: Source, *, logs: bool = False) -> dict
     """
     scenarios, keys = scenarios_of(scenario), trial_keys(scenario)
     named = {key.name: key for key in reversed(keys)}
-    setups = TrialSetups(scenarios, source, ((key.variant, key.seed) for key in named.values()))
+    setups = TrialSetups(scenarios, source, ((key.setting, key.seed) for key in named.values()))
     works = {}
     for name, key in named.items():
-        setup = setups.of(key.variant, key.seed)
-        config = engine_config(scenarios[key.variant], setup, key.congestion, key.scheduler)
+        setup = setups.of(key.setting, key.seed)
+        config = engine_config(scenarios[key.setting], setup, key.congestion, key.scheduler)
         until_s = horizon_s(config.links, config.objects, scenario.scenario.duration_s)
         works[name] = work_of(replace(config, trace=logs), until_s, trials=len(keys), logs=logs)
     return works

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc import engine
+from dstcc.algorithms import controller_name
 from dstcc.engine.config import Loss
 from dstcc.errors import InputError, MissingCapabilityError
-from dstcc.scenario.model import controller_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +130,8 @@ class Kernel:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
-        return backend.run(config, policy=policy, on_host=self.on_host)
+        steers = policy is not None and policy.decides
+        return backend.run(config, policy=policy if steers else None, on_host=self.on_host)
 
     def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """As a policy steers it, on the connections that there will be."""

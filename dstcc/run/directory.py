@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dstcc.algorithms import RENAMED
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
 from dstcc.machine import git_commit, machine
@@ -264,7 +265,7 @@ def write_run(
     started, resolved, keys = time.monotonic(), _resolve(scenario, source), trial_keys(scenario)
     policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
-    judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
+    judge.warnings += [note for policy in policies.values() for note in _notes_on(policy, scenario, source)]
     judge.warnings += notes_on_coding(scenario, source)
     with ExitStack() as around:
         kept, hashes = None, []
@@ -337,7 +338,7 @@ def trial_hashes(
         name: Identity(one, carrier=carrier_of(backend, one), policies=policies, quality=quality)
         for name, one in scenarios_of(scenario).items()
     }
-    return [identities[key.variant].key(key) for key in keys]
+    return [identities[key.setting].key(key) for key in keys]
 
 
 def load_run(path: Path) -> Run:
@@ -346,6 +347,7 @@ def load_run(path: Path) -> Run:
     if not path.is_dir():
         raise RunError(f"{path}: {'not a run directory' if path.exists() else 'no such run'}")
     meta = _read_meta(path / "run.json")
+    _renamed(meta)
     scenario = _whole(read_toml, path / "scenario.toml")
     problem = misshapen(scenario, SCENARIO)
     if problem is not None:
@@ -396,12 +398,30 @@ RUN = Kind("a run", _no_run, folder=True)
 """What ``dstcc emulate`` writes."""
 
 
-def _outside(policy: Controller, scenario: Scenario, source: Source) -> list[str]:
-    """Whether a policy is far from where it was trained."""
+def _notes_on(policy: Controller, scenario: Scenario, source: Source) -> list[str]:
+    """Whether a policy is far from where it was trained, and whether its algorithm had another name."""
     from dstcc.learn.policies.scope import outside
 
     said = outside(policy.trained_within, scenario, source)
-    return [f"{policy.name} runs far outside its training: {'; '.join(said)}"] if said else []
+    far = [f"{policy.name} runs far outside its training: {'; '.join(said)}"] if said else []
+    once = (
+        [f"{policy.name}: its algorithm, {policy.once}, is called {policy.algorithm} now"]
+        if policy.once
+        else []
+    )
+    return far + once
+
+
+def _renamed(meta: dict[str, Any]) -> None:
+    """Of a run of before a learned controller was renamed: its algorithm by today's name, and a warning."""
+    for about in meta.get("controllers") or ():
+        once = about.get("algorithm")
+        if once in RENAMED and about.get("trained_on"):
+            about["algorithm"] = RENAMED[once]
+            meta["warnings"] = [
+                *meta.get("warnings", ()),
+                f"{about['name']} is what is called {RENAMED[once]} now",
+            ]
 
 
 def _resolve(scenario: Scenario, source: Source) -> Scenario:

@@ -77,11 +77,11 @@ def footings(
     """A footing for each algorithm among the trials, in their order."""
     scenarios, named = scenarios_of(scenario), {key.name: key for key in reversed(keys)}
     first = [named[name] for name in dict.fromkeys(key.name for key in keys)]
-    setups = TrialSetups(scenarios, source, ((key.variant, key.seed) for key in first))
+    setups = TrialSetups(scenarios, source, ((key.setting, key.seed) for key in first))
     varied: dict[str | None, dict[str, Any]] = {one.label: one.set for one in scenario.variant}
     return tuple(
         replace(
-            _footing(scenarios[key.variant], setups.of(key.variant, key.seed), key, policies, backend),
+            _footing(scenarios[key.setting], setups.of(key.setting, key.seed), key, policies, backend),
             set=dict(varied.get(key.variant, {})),
         )
         for key in first

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import controller_name
 from dstcc.scenario import Scenario, content_hash, extensions_of, scale_of
-from dstcc.scenario.model import controller_name
 from dstcc.version import __version__
 
 if TYPE_CHECKING:

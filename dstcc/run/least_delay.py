@@ -30,7 +30,7 @@ def least_playout_delays(scenario: Scenario, source: Source, backend: Backend) -
     if scenario.playout.mode != "deadline":
         return found
     key = trial_keys(scenario)[0]
-    one = scenarios_of(scenario)[key.variant]
+    one = scenarios_of(scenario)[key.setting]
     for seed in scenario.seeds[:MOST_SEEDS]:
         try:
             setup = draw_trial(one, source, seed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import OWN, RENAMED
 from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
@@ -40,6 +41,12 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         )
     if row["status"] != "ok":
         raise RunError(f"{run.path}: trial {trial!r} failed ({row['error']})")
+    steering = (one for one in run.meta.get("controllers") or () if one["name"] == row["controller"])
+    if row["controller"] == OWN and OWN not in (one["algorithm"] for one in steering):
+        raise RunError(
+            f"{run.path}: trial {trial!r}: its controller is what is called {RENAMED[OWN]} now; run the scenario under "
+            "that name"
+        )
     try:
         scenario = load_scenario(run.path / "scenario.toml")
     except ScenarioError as error:
@@ -49,7 +56,10 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
     key = next((key for key in trial_keys(scenario) if key.id == trial), None)
     if key is None:
         raise RunError(f"{run.path}: scenario.toml has no trial {trial!r}")
-    if trace and scenarios_of(scenario)[key.variant].transport.restart is not None:
+    transport = scenarios_of(scenario)[key.setting].transport
+    # Nothing is kept of the packets of a coded trial whose decisions are watched.
+    trace = trace and not (transport.mode == "coded" and watcher is not None)
+    if trace and transport.restart is not None:
         raise RunError(
             f"{run.path}: trial {trial!r}: its sender restarts, and packets are kept of one connection only"
         )

@@ -17,7 +17,7 @@ from traceback import format_exc
 from typing import TYPE_CHECKING
 
 from dstcc import engine
-from dstcc.algorithms import schedulers_of
+from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, controller_name, schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
@@ -25,7 +25,6 @@ from dstcc.home import brought_home
 from dstcc.layers import layer_weights
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Source, TrialSetup, engine_config, load_source
-from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 
 from .backends import BACKENDS, Backend
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from dstcc_svc import Quality
 
     from dstcc.learn.policies.controller import Controller
+    from dstcc.scenario.model import Transport
 
 
 SIMULATOR = BACKENDS["simulator"]
@@ -51,6 +51,11 @@ class TrialKey:
     """The policy's name; congestion control and scheduler are then both ``agent``, but for coded packets."""
     variant: str | None = None
     """The label of the scenario's variant that it runs."""
+
+    @property
+    def setting(self) -> str | None:
+        """Which of :func:`scenarios_of` it runs."""
+        return self.variant or (OWN if self.controller == OWN else None)
 
     @property
     def name(self) -> str:
@@ -162,11 +167,8 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
         for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds
     )
-    # A policy of TCP has the windows and the scheduler; one of coded packets runs over the congestion control.
-    coded = transport.mode == "coded" and transport.congestion
-    under = (label(transport.congestion[0]), label(transport.scheduler[0])) if coded else (engine.AGENT,) * 2
     driven = tuple(
-        TrialKey(*under, seed, controller, variant)
+        TrialKey(*_under(transport, controller), seed, controller, variant)
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
@@ -174,9 +176,27 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
     return driven if variant is not None and driven else stock + driven
 
 
+def _under(transport: Transport, controller: str) -> tuple[str, str]:
+    """The congestion control and the scheduler under a controller. A policy of TCP is both itself; one of coded packets
+    runs over the congestion control."""
+    if controller == OWN:
+        return OWN_CONGESTION, DEFAULT_SCHEDULER
+    if transport.mode == "coded" and transport.congestion:
+        return label(transport.congestion[0]), label(transport.scheduler[0])
+    return engine.AGENT, engine.AGENT
+
+
 def scenarios_of(scenario: Scenario) -> dict[str | None, Scenario]:
-    """What its trials run: itself, and under its label each variant."""
-    return {None: scenario} | {one.label: scenario.as_variant(one.label) for one in scenario.variant}
+    """What its trials run, by :attr:`TrialKey.setting`: itself, and by name what sets more than an algorithm."""
+    varied: dict[str | None, Scenario] = dict(scenario.varied().items())
+    transport = scenario.transport
+    if OWN not in transport.controller:
+        return {None: scenario, **varied}
+    others = tuple(one for one in transport.controller if one != OWN)
+    if not (others or transport.congestion):
+        return varied
+    beside = transport.model_copy(update={"controller": others})
+    return {None: scenario.model_copy(update={"transport": beside}), **varied}
 
 
 def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller]:
@@ -311,7 +331,7 @@ class _Runner:
     ) -> None:
         self.source, self.backend, self.trace, self.policies = source, backend, trace, policies
         self.scenarios = scenarios_of(scenario)
-        self.setups = TrialSetups(self.scenarios, source, ((key.variant, key.seed) for key in keys))
+        self.setups = TrialSetups(self.scenarios, source, ((key.setting, key.seed) for key in keys))
         self.timed = scenario.playout.mode == "deadline"
         self.bounds: Once[tuple[int, int], float] = Once(map(self._bound_of, keys))
         """The clairvoyant sender's weight, the same for all algorithms."""
@@ -324,8 +344,8 @@ class _Runner:
             return _failed(key, error)
 
     def _run(self, key: TrialKey) -> Trial:
-        scenario = self.scenarios[key.variant]
-        setup = self.setups.of(key.variant, key.seed)
+        scenario = self.scenarios[key.setting]
+        setup = self.setups.of(key.setting, key.seed)
         config = engine_config(scenario, setup, key.congestion, key.scheduler)
         if self.trace:
             config = replace(config, trace=True)
@@ -356,7 +376,7 @@ class _Runner:
 
     def _bound_of(self, key: TrialKey) -> tuple[int, int]:
         """Seed and segment size: what the bound rests on."""
-        return key.seed, self.scenarios[key.variant].transport.mss_bytes
+        return key.seed, self.scenarios[key.setting].transport.mss_bytes
 
     def _best_weight(self, config: EngineConfig) -> float:
         weights = layer_weights(config.objects.layer, self.source.layers)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for, shipped_policies
+from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
+from dstcc.algorithms import controllers as known_controllers
 from dstcc.metrics import METRICS, is_metric
 
 from .fields import broken
@@ -73,12 +74,12 @@ def parse_bound(key: str, text: str, names: Collection[str] | None = ()) -> Boun
         near = get_close_matches(name, METRICS, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(METRICS)}"
         raise broken(f"no metric '{name}'; {hint}", key=key)
-    if who in (names or ()) or who in shipped_policies():
+    if who in (names or ()) or who in known_controllers():
         return Bound(key, text.strip(), metric, None, None, who, limits)
     congestion, _, scheduler = who.partition("+")
     problem = _unknown(congestion, scheduler)
     if problem is not None and names is not None:
-        controllers = ", ".join(sorted({*names, *shipped_policies()}))
+        controllers = ", ".join(sorted({*names, *known_controllers()}))
         raise broken(f"{problem}; controllers and variants here: {controllers}", key=key)
     if problem is not None:
         return Bound(key, text.strip(), metric, None, None, who, limits)

@@ -115,8 +115,7 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
 
 def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
     """The algorithms of a scenario that are not built in."""
-    variants = [scenario.as_variant(variant.label) for variant in scenario.variant]
-    transports = [scenario.transport, *(variant.transport for variant in variants)]
+    transports = [one.transport for one in (scenario, *scenario.varied().values())]
     named = [("congestion", name) for transport in transports for name in transport.congestion]
     named += [("scheduler", name) for transport in transports for name in transport.scheduler]
     return tuple(load_named(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dstcc.algorithms import DEFAULT_SCHEDULER, TRANSFERS
+from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, TRANSFERS
 from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.engine.config import Coding as EngineCoding
 from dstcc.errors import InputError, ScenarioError
@@ -127,7 +127,7 @@ def check_transport(transport: Transport) -> None:
         if not transport.handshake:
             raise broken('TCP opens each subflow with a handshake; needs mode = "coded"', key="handshake")
         return
-    if transport.controller and len(transport.congestion) != 1:
+    if set(transport.controller) - {OWN} and len(transport.congestion) != 1:
         raise broken(
             "a policy of coded packets steers their repair over one congestion control, named in congestion",
             key="controller",

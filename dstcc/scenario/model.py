@@ -6,7 +6,6 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -24,11 +23,13 @@ from dstcc.algorithms import (
     CODED_ONLY,
     CONGESTION,
     DEFAULT_SCHEDULER,
+    OWN,
     PER_LINK_KEYS,
     PINNED,
     TRANSFERS,
     algorithm_name,
     built_in,
+    controller_name,
     rule_for,
     schedulers_of,
     unmet,
@@ -62,7 +63,7 @@ from .physics import check as check_physics
 from .relay import Relay
 from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix, check_same
-from .variant import Variant, as_variant, place_of
+from .variant import Variant, as_own, as_variant, place_of
 
 MAX_LAYERS = 8
 MAX_LINKS = MAX_SUBFLOWS = 64
@@ -267,11 +268,6 @@ def _to_names(value: Any) -> Any:
 _Names = Annotated[tuple[str, ...], BeforeValidator(_to_names)]
 
 
-def controller_name(given: str) -> str:
-    """A policy's name in tables: its name, or its file's name without folder and suffix."""
-    return Path(given).name.removesuffix(".safetensors")
-
-
 def _loadable(name: str, kind: str) -> None:
     try:
         if not is_file(name) or may_run(name):
@@ -370,6 +366,10 @@ class Transport(Table):
         if data.get("congestion") in ([], ()):
             return {**data, "scheduler": []}
         if data.get("controller") and not {"congestion", "scheduler"} & set(data):
+            if data.get("mode") == "stream" and data["controller"] in (OWN, [OWN], (OWN,)):
+                raise broken(
+                    f"'stream': {OWN} sends coded packets, which have no order; leave mode out", key="mode"
+                )
             return {**data, "congestion": [], "scheduler": []}
         return data
 
@@ -480,12 +480,23 @@ class Scenario(Table):
             except (ValidationError, PydanticCustomError) as error:
                 place, rule = place_of(error)
                 raise broken(rule, key=f"variant.{number}.{place}") from None
+        if OWN in self.transport.controller:
+            try:
+                as_own(self).check()
+            except (ValidationError, PydanticCustomError) as error:
+                raise broken(f"'{OWN}': {place_of(error)[1]}", key="transport.controller") from None
         for key, text in self.expect.items():
             try:
                 parse_bound(key, text, [*labels, *map(controller_name, self.transport.controller)])
             except PydanticCustomError as error:
                 raise broken((error.context or {})["rule"], key=f"expect.{key}") from None
         return self
+
+    def varied(self) -> dict[str, Scenario]:
+        """Its trials' scenarios that are not itself, by name: of our transport, which sets more than itself, and of
+        each variant."""
+        own = {OWN: as_own(self)} if OWN in self.transport.controller else {}
+        return own | {one.label: as_variant(self, one) for one in self.variant}
 
     def as_variant(self, label: str) -> Scenario:
         """The scenario of the variant of that label."""

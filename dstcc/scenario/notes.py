@@ -17,7 +17,7 @@ from .video import Source
 def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
     """Warnings of a scenario and its variants, under the first seed: shares of repair that the links cannot carry, and
     chunks that their blocks come too late for."""
-    varied = [(f"{one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
+    varied = [(f"{name}: ", one) for name, one in scenario.varied().items()]
     notes: list[str] = []
     for whose, one in [("", scenario), *varied]:
         if one.transport.mode != CODED and not codes_ltp(one):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, PINNED, TRANSFERS, unmet
+from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, PINNED, TRANSFERS, unmet
 from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
 from .fields import AsTuple, Table, broken
 
 if TYPE_CHECKING:
-    from .model import Scenario
+    from .model import Scenario, Transport
 
 LONGEST_LABEL = 40
 SCALE = "scale"
@@ -31,6 +31,8 @@ CODING = "coding"
 """The key of ``set`` with keys of ``[coding]``."""
 OF_MODES = {"lanes_per_link": ("lanes",), "window": ("lanes",), "handshake": ("coded",)}
 """Keys that apply to some modes: a variant in another does not inherit them."""
+KEPT = ("mss_bytes", "restart")
+"""Keys of ``[transport]`` that our transport has, too; it brings all others along, and ``[coding]``."""
 _LABEL = re.compile(r"\w[\w +,=()-]*")
 
 
@@ -85,6 +87,8 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
+    if variant.controller == OWN:
+        return _own(scenario, variant)
     settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
     mode = variant.set.get("mode", CODED if variant.congestion in CODED_ONLY else None)
     if mode is not None:
@@ -101,14 +105,37 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
         algorithm = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
         if variant.scheduler is None and scheduler != "layer-pinned":
             settings.pop("layer_links", None)
-    run = scenario.run
-    if SCALE in variant.set:
-        run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
     transport = transport_type.model_validate(settings | algorithm)
     coding = None
     of_scenario = scenario.coding is not None and variant.congestion in TRANSFERS
     if transport.mode == CODED or CODING in variant.set or of_scenario:
         coding = _coding(scenario, variant)
+    return _changed(scenario, variant, transport, coding)
+
+
+def as_own(scenario: Scenario) -> Scenario:
+    """The scenario with our transport alone (:data:`~dstcc.algorithms.OWN`); raises as :func:`as_variant`."""
+    return as_variant(scenario, Variant(label=OWN, controller=OWN))
+
+
+def _own(scenario: Scenario, variant: Variant) -> Scenario:
+    """Our transport brings along what it is made of: of the scenario's settings it has :data:`KEPT`."""
+    others = next((key for key in variant.set if key not in (*KEPT, SCALE)), None)
+    if variant.congestion is not None or others is not None:
+        key = "congestion" if variant.congestion is not None else f"set.{others}"
+        raise broken(
+            f"{OWN} chooses it itself; beside {OWN} only {', '.join((*KEPT, SCALE))} can be set", key=key
+        )
+    settings = scenario.transport.model_dump(exclude_unset=True, include=set(KEPT))
+    settings |= {key: value for key, value in variant.set.items() if key != SCALE}
+    settings |= {"congestion": OWN_CONGESTION, "controller": OWN}
+    return _changed(scenario, variant, type(scenario.transport).model_validate(settings), None)
+
+
+def _changed(scenario: Scenario, variant: Variant, transport: Transport, coding: Coding | None) -> Scenario:
+    run = scenario.run
+    if SCALE in variant.set:
+        run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
     changed = {"transport": transport, "coding": coding, "run": run, "variant": ()}
     return scenario.model_copy(update=changed)
 

@@ -140,7 +140,7 @@ class Sources:
 
 def _checked(source: Source, scenario: Scenario) -> Source:
     """The source, if the scenario's algorithms can do with its layers."""
-    varied = [(f"variant {one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
+    varied = [(f"variant {name}: ", one) for name, one in scenario.varied().items()]
     for whose, one in [("", scenario), *varied]:
         problem = one.misfit(layers=source.layers)
         if problem is not None:

@@ -12,7 +12,7 @@ from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
 
-from dstcc.algorithms import CONTROLLERS
+from dstcc.algorithms import CONTROLLERS, RENAMED
 from dstcc.errors import InputError, shortened
 from dstcc.extensions import anchored
 from dstcc.reading import check_depth, read_toml
@@ -312,10 +312,11 @@ def _same(wanted: Any, value: Any) -> bool:
 
 
 def _trained(train: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    for name in train.get("algorithm", ()):
+    named = tuple(RENAMED.get(name, name) for name in train.get("algorithm", ()))
+    for name in named:
         if name not in CONTROLLERS:
             raise InputError(f"{source}: train.algorithm = {name!r}: one of {', '.join(CONTROLLERS)}")
-    return tuple(train.get("algorithm", ()))
+    return named
 
 
 def _anchored(kind: str, names: Sequence[str], folder: Path) -> tuple[str, ...]:

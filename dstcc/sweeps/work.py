@@ -34,7 +34,7 @@ KEPT_CELLS = 4
 """That a worker keeps, so that a cell's next trials need not read it again."""
 TEXTS = ("reason", "metric", "policy_sha256")
 OF_TRAININGS = ("score", "score_low", "score_high", "steps")
-DEFAULT_TRAINED = ("dstcc",)
+DEFAULT_TRAINED = ("dstcc-lanes",)
 
 
 @dataclass(frozen=True)

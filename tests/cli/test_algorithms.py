@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 from dstcc_cli.main import main
 
-from dstcc.algorithms import TABLE, shipped_policies
+from dstcc.algorithms import PARTS, TABLE, controllers
 
 
 def test_table_for_people_on_stdout() -> None:
@@ -15,13 +15,15 @@ def test_table_for_people_on_stdout() -> None:
     assert all(row.name in done.stdout for row in TABLE)
     said = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.strip()}
     assert [said[name][3] for name in ("open-loop", "ltp", "cubic", "qaware")] == ["r", "rc", "–", "lq"]
-    assert said["dstcc"][3].startswith("qc")
+    assert said["dstcc"][3].startswith("qc") and said["dstcc-lanes"][3].startswith("qc")
+    assert not set(PARTS) & set(said)
+    assert f"parts of dstcc, controllers for studies: {', '.join(PARTS)}" in done.stdout
 
 
 def test_json() -> None:
     done = CliRunner().invoke(main, ["algorithms", "--json"])
     rows = json.loads(done.stdout)
     assert done.stderr == ""
-    assert [row["name"] for row in rows] == [*(row.name for row in TABLE), *shipped_policies()]
+    assert [row["name"] for row in rows] == [*(row.name for row in TABLE), *controllers()]
     assert all(row.keys() == {"name", "kind", "state", "source", "backends"} for row in rows)
     assert {row["name"]: row["backends"] for row in rows}["cubic"] == ["simulator", "kernel"]

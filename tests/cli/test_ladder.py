@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said_before_anything_runs(tmp_path: Path) -> None:
         ((path,), "Missing option"),
         ((tmp_path / "none.toml", "-o", tmp_path / "a"), "none.toml"),
         ((path, path, "-o", tmp_path / "a"), "two scenarios are named 'tiny'"),
-        ((path, "-o", tmp_path / "a", "--controller", "dstcc"), "dstcc"),
+        ((path, "-o", tmp_path / "a", "--controller", "dstcc-lanes"), "dstcc-lanes"),
         ((path, "-o", path), "is what the command reads"),
     ):
         result = ladder(*arguments)

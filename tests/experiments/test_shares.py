@@ -11,8 +11,8 @@ def test_every_controller_of_windows_is_there() -> None:
 
 
 def test_the_two_are_the_ones_asked_for() -> None:
-    scenario = shares.scenario_of("dstcc", "cubic", 4)
-    assert (scenario.transport.controller, scenario.transport.congestion) == (("dstcc",), ())
+    scenario = shares.scenario_of("dstcc-lanes", "cubic", 4)
+    assert (scenario.transport.controller, scenario.transport.congestion) == (("dstcc-lanes",), ())
     assert scenario.link[0].flows[0].congestion == "cubic" and scenario.run.seeds == 4
     stock = shares.scenario_of("cubic", "same", 2)
     assert (stock.transport.controller, stock.transport.congestion) == ((), ("cubic",))

@@ -45,7 +45,7 @@ rate_bps = 100_000
 delay_s = 1.0
 [transport]
 congestion = ["cubic"]
-controller = ["dstcc", "iodst-dqn"]
+controller = ["dstcc-lanes", "iodst-dqn"]
 [playout]
 delay_s = 10
 """

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc.coded.channels import GRID
+from dstcc.coded.own import share_in_words
 from dstcc.explain import explain, render
-from dstcc.forecast.drive import share_in_words
 from dstcc.forecast.outlook import SIZE
 from dstcc.run import load_run
 
@@ -61,7 +61,7 @@ def test_the_ladder_has_it_below_the_planner_that_knows_the_law(folder: Path, tm
         for rung in ("controller", "best-constant")
     )
     assert gap["controller"]["value"] == pytest.approx(mine - best)
-    odd = command("ladder", folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc")
+    odd = command("ladder", folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc-lanes")
     assert odd.exit_code == 2 and "policy dstcc has other actions: it steers TCP's" in odd.stderr
     assert not (tmp_path / "no").exists()
 
@@ -101,7 +101,7 @@ def test_a_policy_of_another_mode_is_refused(folder: Path, tmp_path: Path) -> No
     tcp = ["--set", "transport.mode=stream", "--set", "transport.handshake=true", "--set", "coding="]
     for more, words in (
         (
-            ["--controller", "dstcc"],
+            ["--controller", "dstcc-lanes"],
             "the policy dstcc steers TCP's subflows and lanes, which mode = 'coded' lacks",
         ),
         ([*tcp, "--controller", mine], "mine steers layers coded over packets, which mode = 'stream' lacks"),

@@ -122,7 +122,7 @@ def test_the_command_trains_and_goes_on_without_the_name(tmp_path: Path) -> None
     assert "gru-mpc, 16,384 steps (all steps done)" in command("--algorithm", "gru-mpc").replace("\n", " ")
     assert "gru-mpc, 16,384 steps" in command("--resume").replace("\n", " ")
     assert algorithm_of(None, tmp_path / "run", resume=True) == "gru-mpc"
-    assert algorithm_of(None, tmp_path / "none", resume=True) == "dstcc"
+    assert algorithm_of(None, tmp_path / "none", resume=True) == "dstcc-lanes"
     odd = CliRunner().invoke(
         main, ["train", str(write(tmp_path)), "-o", str(tmp_path / "no"), "--algorithm", "gru-mpcc"]
     )

@@ -69,7 +69,7 @@ def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: P
         MINI.read_text()
         + f'[[variant]]\nlabel = "one stream"\ncongestion = "newreno"\nscheduler = "{release().scheduler}"\n'
         + 'set = {mode = "stream", scale = 4}\n'
-        + '[[variant]]\nlabel = "ours"\ncontroller = "dstcc"\nset = {controller_lanes = 2}\n'
+        + '[[variant]]\nlabel = "ours"\ncontroller = "dstcc-lanes"\nset = {controller_lanes = 2}\n'
     )
     words = ["--backend", "kernel", "--set", "transport.congestion=cubic", "--json", "-o", str(run)]
     done = CliRunner().invoke(main, ["emulate", str(scenario), *words])
@@ -333,7 +333,7 @@ def test_a_full_temporary_folder_is_called_that(kernel: Path, tmp_path: Path, ro
         text=True,
         check=False,
     )
-    if done.returncode in (1, 99) and "dstcc" not in done.stderr:
+    if done.returncode in (1, 99) and "dstcc-lanes" not in done.stderr:
         pytest.skip(f"neither root nor user namespaces: {done.stderr}")
     assert done.returncode == 1
     assert f"the disk is full: {tmp_path}/tmp has no room" in done.stderr

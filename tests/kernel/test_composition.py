@@ -13,18 +13,18 @@ from scripts.composition import CAPABILITIES, TRANSPORTS, ask_kernel, check, pai
 PAIRS = [
     ("stream", "moving ends"),
     ("lanes", "bursts of losses"),
-    ("`dstcc`", "outages"),
+    ("`dstcc-lanes`", "outages"),
     ("coded, rates measured", "frames at Eb/N0"),
     ("`gru-mpc`", "no `slot_s`"),
     ("stream", "rates that change"),
     ("coded, rates told", "hidden states"),
-    ("`dstcc`", "others' datagrams"),
+    ("`dstcc-lanes`", "others' datagrams"),
     ("`gru-mpc`", "a contact plan"),
-    ("coded, paced", "a second hop"),
+    ("`dstcc`", "a second hop"),
     ("lanes", "others' TCP flows"),
     ("stream", "restarts, with a spool"),
-    ("`dstcc`", "restarts, without"),
-    ("coded, paced", "stored video"),
+    ("`dstcc-lanes`", "restarts, without"),
+    ("`dstcc`", "stored video"),
     ("coded, rates told", "playout that waits"),
 ]
 

@@ -83,7 +83,7 @@ def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path, 
 
 def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lanes may be fewer than those of the file that the scenario names."""
-    given = load_policy("dstcc").on_lanes(3)
+    given = load_policy("dstcc-lanes").on_lanes(3)
     loaded: list[Any] = []
 
     def start(_kernel: Path, words: list[str], **_options: object) -> None:

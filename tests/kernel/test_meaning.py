@@ -94,7 +94,7 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
     )
     for words in ("one segment", "still crosses", "each lane's", "at most 256 lanes", "choice of links"):
         assert words not in bare, words
-    assert "choice of links" not in " / ".join(noted(link, {"controller": "dstcc"})), "it has lanes"
+    assert "choice of links" not in " / ".join(noted(link, {"controller": "dstcc-lanes"})), "it has lanes"
 
 
 def test_a_link_that_netem_has_not_is_noted_and_netems_words_are_not() -> None:

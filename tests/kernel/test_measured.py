@@ -44,7 +44,7 @@ NAMES = (
 def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
     """A trial in the simulator, its subflows put as the module would: the same values, the same windows and orders."""
     scenario = load_scenario(MINI)
-    policy = load_policy("dstcc")
+    policy = load_policy("dstcc-lanes")
     config = steered(
         engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), AGENT, AGENT), policy.action
     )
@@ -130,7 +130,7 @@ def test_our_policy_steers_real_subflows_twice_the_same(
     monkeypatch.setattr(backend, "read_result", keep)
     words = ["--set", "video.loop_to_s=100", "--set", "link.0.loss.packet=0.01", "--seeds", "1"]
     for name in ("a", "b"):
-        command = ["emulate", str(MINI), "--backend", "kernel", "--controller", "dstcc", *words]
+        command = ["emulate", str(MINI), "--backend", "kernel", "--controller", "dstcc-lanes", *words]
         done = CliRunner().invoke(main, [*command, "-o", str(tmp_path / name), "--json"])
         assert done.exit_code == 0, done.stderr
     assert seen[0] == seen[1]

@@ -46,7 +46,7 @@ def test_what_the_kernel_cannot_do_is_refused_before_the_run(name: str, words: s
     assert words in done.stderr
 
 
-@pytest.mark.parametrize("name", ["iodst-q", "dstcc"])
+@pytest.mark.parametrize("name", ["iodst-q", "dstcc-lanes"])
 def test_a_round_trip_beyond_tcps_is_refused_where_only_a_controller_runs(name: str, tmp_path: Path) -> None:
     """800 s at scale 1: TCP's smoothed RTT holds 536 s. Without a congestion control in the run this went unseen."""
     long = ["--set", "link.0.delay_s=400", "--scale", "1", "--congestion", "none", "--controller", name]

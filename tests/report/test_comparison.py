@@ -391,27 +391,27 @@ def test_who_finished_nothing_is_missing() -> None:
 
 
 def test_who_was_trained_here_is_doubted() -> None:
-    samples = {"dstcc": HIGH, "b": LOW}
+    samples = {"dstcc-lanes": HIGH, "b": LOW}
     assert of(section(samples)).doubt == ""
     assert of(section(samples, controllers=["b"], trained_on=["here"])).doubt == "", "the leader counts"
-    assert of(section(samples, controllers=["dstcc"], trained_on=["there"])).doubt == ""
-    trained = of(section(samples, controllers=["dstcc"], trained_on=["here"]))
+    assert of(section(samples, controllers=["dstcc-lanes"], trained_on=["there"])).doubt == ""
+    trained = of(section(samples, controllers=["dstcc-lanes"], trained_on=["here"]))
     assert (trained.doubt, trained.word("b")) == ("dstcc was trained on here", LOWER)
-    unknown = of(section(samples, controllers=["dstcc"], trained_on=None))
+    unknown = of(section(samples, controllers=["dstcc-lanes"], trained_on=None))
     assert (unknown.doubt, unknown.word("b")) == ("the run does not say what dstcc was trained on", LOWER)
 
 
 def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> None:
-    samples = {"dstcc": HIGH, "b": LOW}
+    samples = {"dstcc-lanes": HIGH, "b": LOW}
 
     def demo(**of: Any) -> Section:
-        return section(samples, controllers=["dstcc"], trained_on=["there"], **of)
+        return section(samples, controllers=["dstcc-lanes"], trained_on=["there"], **of)
 
-    assert CHOSEN_ON["dstcc"]["Mars, two links"] == (1, 6)
-    here = of(demo(name="Mars, two links", algorithm="dstcc"))
+    assert CHOSEN_ON["dstcc-lanes"]["Mars, two links"] == (1, 6)
+    here = of(demo(name="Mars, two links", algorithm="dstcc-lanes"))
     assert here.doubt == "constants of dstcc were chosen on Mars, two links (seeds 1 to 6)"
     assert here.word("b") == LOWER
-    assert of(demo(name="another", algorithm="dstcc")).doubt == ""
+    assert of(demo(name="another", algorithm="dstcc-lanes")).doubt == ""
     assert of(demo(name="Mars, two links", algorithm="pbq")).doubt == "", "whose constants these are not"
 
 
@@ -468,9 +468,10 @@ def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
 
 
 def test_scenarios_together_are_doubted_as_one_of_them_is() -> None:
-    samples = {"dstcc": HIGH, "b": LOW}
+    samples = {"dstcc-lanes": HIGH, "b": LOW}
     fresh, seen = (
-        section(samples, controllers=["dstcc"], trained_on=["two"], name=name) for name in ("one", "two")
+        section(samples, controllers=["dstcc-lanes"], trained_on=["two"], name=name)
+        for name in ("one", "two")
     )
     assert of_all(fresh, seen).doubt == of_all(seen, fresh).doubt == "dstcc was trained on two"
     assert of_all(fresh, fresh).doubt == ""
@@ -613,7 +614,7 @@ def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:
 
 
 def test_a_doubt_is_minded_where_there_is_one() -> None:
-    samples = {"dstcc": HIGH, "b": MIXED}
-    doubted = verdict(section(samples, controllers=["dstcc"], trained_on=["here"]))
+    samples = {"dstcc-lanes": HIGH, "b": MIXED}
+    doubted = verdict(section(samples, controllers=["dstcc-lanes"], trained_on=["here"]))
     assert "Mind that dstcc was trained on here." in doubted
     assert "Mind that" not in verdict(section(samples))

@@ -22,7 +22,7 @@ TEN = tuple(range(1, 11))
 def policy(**more: Any) -> dict[str, Any]:
     about = {
         "name": "bbr-scaled",  # plays as well as this one in the synthetic runs
-        "algorithm": "dstcc",
+        "algorithm": "dstcc-lanes",
         "version": "0.1.0",
         "seed": 7,
         "scenario_sha256": "",

@@ -94,19 +94,23 @@ def test_lanes_and_windows_of_all_links_together(tmp_path: Path) -> None:
         '[[variant]]\nlabel = "more"\ncongestion = "open-loop"\nset = {lanes_per_link = 100, scale = 3}\n'
     )
     by_name = footing(
-        tmp_path, 'transport.congestion=["open-loop", "ltp"]', "transport.controller=dstcc", more=variants
+        tmp_path,
+        'transport.congestion=["open-loop", "ltp"]',
+        'transport.controller=["dstcc", "dstcc-lanes"]',
+        more=variants,
     )
     said = {name: lanes(one.document()) for name, one in by_name.items()}
-    # two links: 8 lanes each and a rate each; a layer is a block; dstcc takes 4,096 lanes a link
+    # two links: 8 lanes each and a rate each; a layer is a block; dstcc has no order, dstcc-lanes 4,096 lanes a link
     assert said == {
         "open-loop+minrtt": "16/2",
         "ltp+none": "any/2",
-        "dstcc": "8192/2",
+        "dstcc": "any/2",
+        "dstcc-lanes": "8192/2",
         "one stream": "1/2",
         "more": "200/2",
     }
     assert [by_name[name].mode for name in ("ltp+none", "one stream")] == ["blocks", "stream"]
-    assert by_name["dstcc"].copies == "spare"
+    assert by_name["dstcc-lanes"].copies == "spare"
     assert by_name["more"].set == {"lanes_per_link": 100, "scale": 3}
 
 
@@ -141,9 +145,9 @@ def test_a_run_says_it(tmp_path: Path) -> None:
 
 
 def test_policies_say_what_they_see_and_rest_on() -> None:
-    assert {"queue", "contacts"} <= set(load_policy("dstcc").knows)
+    assert {"queue", "contacts"} <= set(load_policy("dstcc-lanes").knows)
     assert load_policy("iodst-dqn").knows == ()
-    assert load_policy("dstcc").copies == "spare"
+    assert load_policy("dstcc-lanes").copies == "spare"
     assert load_policy("iodst-q").copies == ""
 
 
@@ -209,7 +213,7 @@ def test_a_policy_of_coded_packets_knows_what_changes_what_it_decides() -> None:
 
 
 def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_with() -> None:
-    policy = load_policy("dstcc")
+    policy = load_policy("dstcc-lanes")
     config = Episodes().config(1, policy.action)
     objects = config.objects
     later = objects.payload_bytes * np.where(objects.release_ns > objects.release_ns.max() // 2, 9, 1)

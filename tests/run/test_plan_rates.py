@@ -52,7 +52,7 @@ def read(path: Path, transport: str) -> Scenario:
 
 TRANSPORTS = {
     "stream": 'congestion = ["cubic", "bbr", "bbr-scaled", "westwood", "open-loop", "fixed", "tp-planet", "ltp"]',
-    "lanes": 'mode = "lanes"\nlanes_per_link = 4\ncongestion = ["cubic", "open-loop"]\ncontroller = ["dstcc"]',
+    "lanes": 'mode = "lanes"\nlanes_per_link = 4\ncongestion = ["cubic", "open-loop"]\ncontroller = ["dstcc-lanes"]',
     "coded under bbr": 'mode = "coded"\ncongestion = "bbr"\n[coding]\nblock_s = 60',
     "coded": 'mode = "coded"\ncongestion = "open-loop"\ncontroller = "gru-mpc"\n[coding]\nblock_s = 60',
     "ltp coded": 'congestion = "ltp"\n[coding]\nrepair = "auto"\nblock_s = 60',

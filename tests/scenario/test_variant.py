@@ -67,8 +67,8 @@ def test_a_stream_leaves_the_scenarios_lanes_behind(write: Write) -> None:
 
 
 def test_a_policy_brings_its_own_window_and_scheduler(write: Write) -> None:
-    transport = read(write, variant('controller = "dstcc"')).as_variant("mine").transport
-    assert (transport.controller, transport.congestion, transport.scheduler) == (("dstcc",), (), ())
+    transport = read(write, variant('controller = "dstcc-lanes"')).as_variant("mine").transport
+    assert (transport.controller, transport.congestion, transport.scheduler) == (("dstcc-lanes",), (), ())
 
 
 def test_a_policy_of_coded_packets_runs_over_its_own_control_or_the_scenarios(write: Write) -> None:
@@ -138,7 +138,7 @@ def test_a_class_of_ones_own_may_be_one(write: Write, tmp_path: Path) -> None:
         ('congestion = "cubik"', "variant.0.congestion: 'cubik': no such congestion control"),
         ('congestion = "cubic"\nscheduler = "blest"', "variant.0.scheduler: 'blest': it keeps one stream"),
         (
-            'congestion = "cubic"\ncontroller = "dstcc"',
+            'congestion = "cubic"\ncontroller = "dstcc-lanes"',
             'variant.0.controller: needs either congestion or controller; both with mode = "coded" only',
         ),
         (

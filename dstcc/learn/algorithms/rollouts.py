@@ -29,7 +29,7 @@ from torch import nn
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
-from .recipes.dstcc import RolloutSettings
+from .recipes.dstcc_lanes import RolloutSettings
 from .replay import fill
 from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network

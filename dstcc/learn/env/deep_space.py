@@ -97,8 +97,8 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     A spacecraft sends layered video to Earth over N subflows of a multipath connection, one per link unless the
     scenario says otherwise. Once per step the agent moves each subflow's congestion window and says which subflow
-    carries each layer. A step lasts ``hold`` slots (1 unless given; 4 in the recipe of the shipped ``dstcc``). A slot
-    is as long as the keyword ``slot_rtts`` or the scenario's ``[run]`` says, else a quarter of the shortest round trip.
+    carries each layer. A step lasts ``hold`` slots (1 unless given; 4 for the shipped ``dstcc-lanes``). A slot is
+    as long as the keyword ``slot_rtts`` or the scenario's ``[run]`` says, else a quarter of the shortest round trip.
     Packets, losses, queues and acknowledgements are simulated one by one. Every episode is drawn from the
     scenario, as ``dstcc emulate`` draws a trial from its seed. Control law, state and the reward ``eq6`` follow Ha et
     al., ICT Express 2023.

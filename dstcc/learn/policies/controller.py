@@ -113,9 +113,13 @@ class Controller(ABC):
     version: str = __version__
     name: str = ""
     """A shipped policy's name or the file's, without its suffix."""
+    once: str = ""
+    """What its file calls the algorithm, where that has another name today."""
 
     mode: ClassVar[Literal["tcp", "coded"]]
     """Of the trials that it steers: TCP's subflows and lanes, or layers coded over packets."""
+    decides: ClassVar[bool] = True
+    """Whether it says something once a slot; else what it names decides by itself."""
 
     @property
     @abstractmethod
@@ -193,13 +197,14 @@ class Controller(ABC):
 def origin(path: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     """Of a file that was read, the fields that every policy has; raises ValueError for entries that are none."""
     return {
-        "algorithm": header["algorithm"],
+        "algorithm": algorithms.RENAMED.get(header["algorithm"], header["algorithm"]),
         "seed": header["seed"],
         "scenario_sha256": header["scenario_sha256"],
         "trained_on": parse_trained_on(header.get("trained_on", [])),
         "trained_within": scope.parse(header.get("trained_within", {})),
         "version": header["version"],
-        "name": path.stem,
+        "name": algorithms.controller_name(str(path)),
+        "once": header["algorithm"] if header["algorithm"] in algorithms.RENAMED else "",
     }
 
 
@@ -217,8 +222,8 @@ def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[st
     shipped = algorithms.shipped_policies()
     path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
     if not path.is_file():
-        names = ", ".join(shipped) or "none is"
-        near = get_close_matches(given, shipped, 1)
+        names = ", ".join((algorithms.OWN, *shipped))
+        near = get_close_matches(given, (algorithms.OWN, *shipped), 1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise PolicyError(
             f"{given}: no such policy file, and no policy of that name is shipped ({names}){hint}"

@@ -1,4 +1,4 @@
-"""Actions in units of what paths were measured to carry, with layers that are bound late: those of ``dstcc``."""
+"""Actions in units of what paths were measured to carry, with layers that are bound late: those of ``dstcc-lanes``."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from dstcc.algorithms import RENAMED
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import Recipe, recipe_of
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from dstcc.learn.policies.controller import Controller
 
 POLICY = "policy.safetensors"
-ALGORITHM, SEED = "dstcc", 1
+ALGORITHM, SEED = "dstcc-lanes", 1
 """The defaults."""
 
 
@@ -111,6 +112,7 @@ def train(
     """
     saved = saved_of(run, tell) if resume and run.exists() else None
     name = algorithm or (saved[1]["identity"].get("algorithm", ALGORITHM) if saved else ALGORITHM)
+    name = RENAMED.get(name, name)
     chosen = recipe or recipe_of(name)
 
     def begin(seed: int) -> Training:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.algorithms import RENAMED
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.learn.algorithms.learner import Slot, Weights
 from dstcc.learn.algorithms.recipes import RETURN
@@ -176,7 +177,9 @@ class Training:
         }
 
     def _updated(self, run: Path, identity: dict[str, Any]) -> dict[str, Any]:
-        """A checkpoint's identity with its recipe in today's options."""
+        """A checkpoint's identity with today's name and its recipe in today's options."""
+        once = identity.get("algorithm", "")
+        identity = {**identity, "algorithm": RENAMED.get(once, once)}
         if identity.get("algorithm") != self.algorithm:
             return identity
         try:

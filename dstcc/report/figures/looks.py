@@ -23,7 +23,7 @@ FIXED: dict[str, tuple[int, int]] = {
     "fixed": (6, 0), "newreno": (0, 1), "bbr": (1, 1), "westwood": (2, 1), "olia": (3, 1), "pbq": (4, 1),
     "iodst-q": (5, 1), "lia": (6, 1), "bic": (0, 2), "vegas": (1, 2), "ledbat": (2, 2), "balia": (3, 2),
     "mpquic-rl": (4, 2), "drl-cc": (5, 2), "wvegas": (6, 2), "tp-planet": (0, 3), "remy": (1, 3),
-    "gru-mpc": (2, 3), "paced": (3, 3), "iodst-dqn+": (5, 3),
+    "gru-mpc": (2, 3), "paced": (3, 3), "iodst-dqn+": (5, 3), "dstcc-lanes": (4, 3),
 }  # fmt: skip
 """Congestion control, transfer or controller → place of its colour and of its line style. A new algorithm gets a pair
 that is free; the others keep theirs."""

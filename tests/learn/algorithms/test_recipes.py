@@ -24,7 +24,7 @@ FILES = {
 
 def test_each_file_registers_the_algorithm_of_its_name() -> None:
     assert set(RECIPES) == FILES
-    assert {"dstcc", "iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} == FILES
+    assert {"dstcc-lanes", "iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} == FILES
 
 
 def test_a_name_is_given_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipes import RECIPES
-from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
+from dstcc.learn.algorithms.recipes.dstcc_lanes import RolloutSettings
 from dstcc.learn.algorithms.rollouts import Rollouts, group_size
 from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.spaces.measured_actions import MeasuredActions
@@ -29,7 +29,7 @@ SLOTS = 3
 
 
 def learner(groups: int = 2) -> Rollouts:
-    recipe = replace(RECIPES["dstcc"], learner=SETTINGS, episodes=groups * SIZE, learn_every=SIZE)
+    recipe = replace(RECIPES["dstcc-lanes"], learner=SETTINGS, episodes=groups * SIZE, learn_every=SIZE)
     return Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")
 
 
@@ -114,6 +114,6 @@ def test_groups_meet_the_same_seeds(short: Any) -> None:
 
 
 def test_episodes_must_be_whole_groups() -> None:
-    recipe = replace(RECIPES["dstcc"], learner=SETTINGS, episodes=SIZE + 1)
+    recipe = replace(RECIPES["dstcc-lanes"], learner=SETTINGS, episodes=SIZE + 1)
     with pytest.raises(ValueError, match="no groups of"):
         Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")

@@ -143,7 +143,7 @@ def test_what_measures_starts_from_the_flows_own_source_and_path() -> None:
     written = CrossTraffic(120_000)  # 10 packets a second
     config = bottleneck(Flow(source=written))
     flow = beside.beside(
-        load_policy("dstcc"), replace(config, transport=Transport("agent-rate", "agent-late"))
+        load_policy("dstcc-lanes"), replace(config, transport=Transport("agent-rate", "agent-late"))
     )[0]
     assert len(flow.config.links) == 1 and flow.config.links[0].subflows == 1
     assert flow.config.objects.layer.tolist() == [0]
@@ -169,10 +169,10 @@ def mission(controller: str, flow: dict[str, object], *, layer_bps: int = 350_00
 def test_two_live_sources_under_dstcc_leave_each_other_most_of_what_they_need() -> None:
     # 350 kbit/s of payload each: on the wire 2 · 350 · 1500 / 1460 = 719 kbit/s of 1,000
     rate = 350_000 * 1500 / 1460
-    (trial,) = run_trials(mission("dstcc", {"rate_bps": rate}))
+    (trial,) = run_trials(mission("dstcc-lanes", {"rate_bps": rate}))
     assert trial.outcome is not None
     (flow,) = trial.outcome.flows
-    assert flow["congestion"] == "dstcc"
+    assert flow["congestion"] == "dstcc-lanes"
     # acknowledged by the end; nothing stops the one that was first in the queue from leaving the other less than that:
     # 91 to 99 % of 300 to 375 kbit/s each (docs/learning.md)
     throughput_bps: Any = flow["throughput_bps"]

@@ -249,7 +249,7 @@ def test_a_decision_that_holds_is_observed_as_the_same_one_taken_in_each_slot(
     mission: Path, ours: bool
 ) -> None:
     """Also the slots between decisions count for what is known of paths and for the window changes of before."""
-    keywords = RECIPES["dstcc"].environment if ours else {"history": 3}
+    keywords = RECIPES["dstcc-lanes"].environment if ours else {"history": 3}
     action = np.array([1, 3, 1, 2, 0] if ours else [4, 2, 0, 1])
     held, each = (DeepSpaceEnv(mission, **{**keywords, "hold": hold}) for hold in (4, 1))
     for env in (held, each):

@@ -287,7 +287,7 @@ def test_what_goes_twice_is_nothing_or_base_layers_or_all() -> None:
 
 def test_measured_actions_need_the_measured_observation(short: Any) -> None:
     episodes = to_episodes(short)
-    _, action = make_specs(episodes, **RECIPES["dstcc"].environment)
+    _, action = make_specs(episodes, **RECIPES["dstcc-lanes"].environment)
     observation, _ = make_specs(episodes, observation="full")
     with pytest.raises(ValueError, match="need the observation 'measured'"):
         Runner(1, observation, action)
@@ -295,7 +295,7 @@ def test_measured_actions_need_the_measured_observation(short: Any) -> None:
 
 def test_the_rates_of_a_mission_are_found(short: Any) -> None:
     episodes = to_episodes(short)
-    observation, action = make_specs(episodes, **RECIPES["dstcc"].environment)
+    observation, action = make_specs(episodes, **RECIPES["dstcc-lanes"].environment)
     runner = Runner(1, observation, action)
     config = episodes.config(1, action)
     runner.begin(0, config)

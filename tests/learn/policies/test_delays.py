@@ -23,7 +23,7 @@ order alone. The second carries more than twice its share of 282 kbit/s."""
 def played(delay_rtts: float, layer_bps: list[int]) -> float:
     """Of four hours of a source of these layers under ``dstcc``."""
     video = {"synthetic": {"chunk_s": 0.88, "layer_bps": layer_bps}, "loop_to_s": 14_400}
-    transport = {"mode": "lanes", "congestion": [], "controller": ["dstcc"]}
+    transport = {"mode": "lanes", "congestion": [], "controller": ["dstcc-lanes"]}
     document = {
         "scenario": {"name": "two links"},
         "video": video,

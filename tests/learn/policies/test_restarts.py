@@ -13,7 +13,7 @@ def test_it_decides_from_the_boots_end_on() -> None:
             "video": {"synthetic": {"chunk_s": 10.0, "layer_bps": [40_000, 20_000]}, "loop_to_s": 1_200},
             "link": [{"name": "a", "rate_bps": 100_000, "delay_s": 30, "loss": {"packet": 0.01}}],
             "transport": {
-                "controller": "dstcc",
+                "controller": "dstcc-lanes",
                 "restart": {"at_s": [600], "boot_s": 120, "spool": True},
             },
             "playout": {"delay_s": 900},
@@ -23,7 +23,7 @@ def test_it_decides_from_the_boots_end_on() -> None:
     source = load_source(scenario)
     config = engine_config(scenario, draw_trial(scenario, source, 1), "agent", "agent")
     times_s: list[float] = []
-    result = load_policy("dstcc").drive(config, lambda decided: times_s.append(decided.t_s))
+    result = load_policy("dstcc-lanes").drive(config, lambda decided: times_s.append(decided.t_s))
     assert (result.objects.complete_ns >= 0).all()
     # The first connection is driven to 600 s, and once more to see what was under way; the second from 720 s on.
     again = [index for index, time_s in enumerate(times_s) if time_s == 0]

@@ -19,7 +19,7 @@ from dstcc.scenario import Scenario, content_hash, load_source, parse_scenario
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TRAININGS = {
-    "dstcc": "iodst/training",
+    "dstcc-lanes": "iodst/training",
     "iodst-dqn": "iodst/four-hours.toml",
     "iodst-dqn+": "iodst/four-hours-quarter.toml",
     "iodst-q": "iodst/four-hours.toml",

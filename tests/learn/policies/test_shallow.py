@@ -57,7 +57,7 @@ def weight(config: EngineConfig, result: EngineResult) -> float:
 
 @pytest.fixture(scope="module")
 def shipped() -> Policy:
-    return load_policy("dstcc")
+    return load_policy("dstcc-lanes")
 
 
 @pytest.mark.parametrize(

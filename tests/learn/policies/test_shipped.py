@@ -63,5 +63,5 @@ def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int)
     }
     scenario = parse_scenario(document, source="here")
     config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
-    outcome = drive(load_policy("dstcc"), config).objects
+    outcome = drive(load_policy("dstcc-lanes"), config).objects
     assert (outcome.complete_ns[config.objects.layer == layers - 1] >= 0).mean() > 0.9

@@ -304,7 +304,7 @@ def test_a_file_from_before_the_later_options_is_read() -> None:
 @pytest.mark.parametrize(
     "name, space",
     [
-        ("dstcc", MeasuredActions),
+        ("dstcc-lanes", MeasuredActions),
         ("iodst-dqn", JointActions),
         ("iodst-dqn+", MultiActions),
         ("iodst-q", MultiActions),

@@ -15,7 +15,7 @@ import pytest
 
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import RECIPES, recipe_of
-from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
+from dstcc.learn.algorithms.recipes.dstcc_lanes import RolloutSettings
 from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.algorithms.streams import TRAINING, training_seed
 from dstcc.learn.env.deep_space import make_specs, to_episodes
@@ -30,7 +30,7 @@ DQN = BranchDqnSettings(
     sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
 )
 TINY = replace(
-    RECIPES["dstcc"],
+    RECIPES["dstcc-lanes"],
     learner=DQN,
     episodes=4,
     learn_every=8,
@@ -49,7 +49,7 @@ def _state(run):
 
 
 def _go(short, run, steps, recipe=TINY, **options):
-    return train(short, run, algorithm="dstcc", steps=steps, recipe=recipe, seed=5, **options)
+    return train(short, run, algorithm="dstcc-lanes", steps=steps, recipe=recipe, seed=5, **options)
 
 
 TINY_ROLLOUTS = replace(
@@ -116,7 +116,7 @@ def test_what_comes_out(tmp_path, short):
     rows = (tmp_path / "run" / "curves.csv").read_text().splitlines()
     assert rows[0].startswith("step,score") and len(rows) == 3
     policy = load_policy(done.policy)
-    assert (policy.algorithm, policy.seed) == ("dstcc", 5)
+    assert (policy.algorithm, policy.seed) == ("dstcc-lanes", 5)
     assert policy.scenario_sha256 == to_episodes(short).content_hash
     assert [one.sha256 for one in policy.trained_on] == [policy.scenario_sha256]
     assert policy.observation.kind == "measured"
@@ -175,7 +175,7 @@ def test_training_seeds_are_nobody_else_s():
 def test_a_run_of_another_training_is_refused_and_left(tmp_path, short, change, named):
     _go(short, tmp_path / "run", 16)
     before = _state(tmp_path / "run")
-    keys = {"algorithm": "dstcc", "recipe": TINY, "seed": 5} | change
+    keys = {"algorithm": "dstcc-lanes", "recipe": TINY, "seed": 5} | change
     with pytest.raises(RunError, match=named):
         train(short, tmp_path / "run", steps=32, resume=True, **keys)
     assert _state(tmp_path / "run") == before

@@ -1,4 +1,4 @@
-"""``dstcc``, ours: rollouts in units of what paths were measured to carry."""
+"""``dstcc-lanes``, ours: rollouts in units of what paths were measured to carry."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RolloutSettings(Settings):
 # Ours. What the paths carry is measured (dstcc.learn.paths.measure), so that a window action says how much of it to
 # use; layers are bound when a subflow has room, in an order that is decided too, on lanes enough that none waits.
 register(
-    "dstcc",
+    "dstcc-lanes",
     Recipe(
         environment={
             "observation": "measured",
