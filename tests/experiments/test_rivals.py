@@ -1,0 +1,68 @@
+"""The table of `dstcc` beside its rivals: what runs, what is kept, and which cells fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import rivals
+from experiments.rivals import TRANSPORTS, Cell, carry_out, cells, known, print_table
+
+CELL = Cell("queues of 3 kB", None, queue_bytes=3_000)
+
+
+def row(cell: str, transport: str, seed: int, weight: float) -> dict[str, Any]:
+    return {"cell": cell, "transport": transport, "seed": seed, "weight": weight, "sent": 1.0}
+
+
+def test_each_cell_has_a_name_of_its_own_and_runs_under_each_transport() -> None:
+    names = [cell.name for cell in cells()]
+    assert len(set(names)) == len(names) >= 40
+    for cell in (one for one in cells() if "demo 1 RTT" in one.name or one.path is None):
+        for transport in TRANSPORTS:
+            one = cell.under(transport, 9)
+            assert (one.run.seed, one.run.seeds, one.coding, one.variant) == (9, 1, None, ())
+            assert len(one.transport.congestion) + len(one.transport.controller) == 1
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, int]] = []
+
+    def trial(cell: Cell, transport: str, seed: int) -> dict[str, Any]:
+        ran.append((transport, seed))
+        return row(cell.name, transport, seed, 0.5)
+
+    monkeypatch.setattr(rivals, "trial", trial)
+    path = tmp_path / "values.jsonl"
+    carry_out(path, [CELL], range(1, 3))
+    assert len(ran) == 2 * len(TRANSPORTS)
+    path.write_text(path.read_text()[:-5])  # killed while it wrote the last line
+    ran.clear()
+    carry_out(path, [CELL], range(1, 3))
+    assert ran == [(list(TRANSPORTS)[-1], 2)]
+    assert len(known(path)) == 2 * len(TRANSPORTS)
+
+
+def test_a_cell_fails_by_the_mean_of_paired_differences(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = {1: 0.9, 2: 0.5}
+    rows = [row(CELL.name, "dstcc", seed, value) for seed, value in ours.items()]
+    near = [row(CELL.name, "ltp, told", seed, value + 0.009) for seed, value in ours.items()]
+    assert print_table(rows + near, [CELL]) == []
+    above = [row(CELL.name, "cubic", 2, 0.52)]  # one pair: 0.02
+    assert print_table(rows + near + above, [CELL]) == [CELL.name]
+    refused = {"cell": CELL.name, "transport": "dstcc-lanes", "seed": 1, "error": "no"}
+    assert print_table([*rows, *near, *above, refused], [CELL]) == [CELL.name]
+    said = capsys.readouterr().out
+    assert "| **0.020, cubic** |" in said
+    assert "| refused |" in said
+    assert json.dumps(rows)  # what is kept is JSON
+
+
+def test_a_trial_is_its_weight_and_its_bytes() -> None:
+    short = Cell("short", rivals.TABLE_1, ("video.loop_to_s=600",))
+    done = rivals.trial(short, "dstcc", 701)
+    assert done["weight"] > 0.9
+    assert 1.0 <= done["sent"] < 1.3
