@@ -57,8 +57,8 @@ public:
           craft_(plan, map_, headers_, payloads_),
           earth_(plan, map_, checks(), dstcc::Timers(receiving_timers_, 0)),
           sending_({config_.transport, config_.objects, config_.coding}, map_, headers_,
-                   dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)),
-          samples_(subflows_) {
+                   dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)) {
+        sampler_.resize(subflows_);
         plans_.reserve(config_.links.size());  // they are pointed at
         for (const dstcc::LinkConfig& link : config_.links) plans_.emplace_back(link, config_.transport.header_bytes);
         for (std::size_t s = 0; s < subflows_; ++s) add_subflow(plan.paths[s].link);
@@ -88,7 +88,7 @@ public:
             while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
         }
         end_ = look;
-        if (end_ % config_.slot_ns != 0) samples_.take(end_, sending_);
+        if (end_ % config_.slot_ns != 0) dstcc::take_samples(end_, sending_, sampler_);
         sending_.check();
         if (craft_.lost() + earth_.lost() > 0) throw Failure("datagrams came faster than they were looked at");
     }
@@ -190,7 +190,7 @@ private:
 
     void on_slot() {
         sending_.handle_slot(craft_now_);
-        samples_.take(craft_now_, sending_);
+        dstcc::take_samples(craft_now_, sending_, sampler_);
         sending_timers_.set(slot_head(), craft_now_ + config_.slot_ns);
         earth_.forget(craft_now_ - config_.coding.block_ns);  // a block longer, for what still waits in a queue
         for (; forgotten_ < map_.blocks() && done_with(forgotten_); ++forgotten_) craft_.forget(forgotten_);
@@ -252,7 +252,7 @@ private:
     Earth earth_;
     std::vector<dstcc::ContactPlan> plans_;
     dstcc::CodedSendingEnd sending_;
-    dstcc::CodedSampler samples_;
+    dstcc::Sampler sampler_;
     std::optional<dstcc::SenderView> view_;  // where somebody steers
     std::optional<Controller> controller_;
     Refused refused_;  // by the spacecraft
@@ -269,38 +269,26 @@ void Trial::write() const {
     if (file == nullptr) transfer::fail_errno(plan_.result);
     const dstcc::CodedReceivingEnd& receiving = earth_.receiving();
     const auto missing = earth_.missing(craft_.sent());
-    double rtt_sum = 0, timeouts = 0;
-    std::int64_t rtt_samples = 0, syns = 0;
-    for (std::size_t s = 0; s < subflows_; ++s) {
-        const dstcc::CodedSendingEnd::Subflow& from = sending_.subflow(s);
-        rtt_sum += from.flight.rtt_sum_s();
-        rtt_samples += from.flight.rtt_samples();
-        timeouts += static_cast<double>(from.flight.timeouts());
-        syns += from.syns;
-    }
-    const double p95 = sending_.waits().quantile(0.95) / dstcc::kNsPerS;
-    const std::string wait = std::isnan(p95) ? "null" : std::to_string(p95);
-    const std::int64_t payload = sending_.source_payload() + sending_.repair_payload() + sending_.probe_payload();
-    const dstcc::SampleColumns& rows = samples_.rows();
+    dstcc::TransportStats stats;
+    dstcc::add_totals(sending_, receiving, stats);
+    stats.sent_wire_bytes = stats.sent_payload_bytes + config_.transport.header_bytes * dstcc::packets_of(sending_);
+    stats.dropped_queue_packets = craft_.dropped();
+    const dstcc::SampleColumns& rows = sampler_.rows();
     const std::size_t objects = config_.objects.size();
     std::fprintf(file, "{\"objects\": %zu, \"samples\": %zu, \"blocks\": %zu, \"missing\": %zu, \"end_ns\": %" PRId64,
                  objects, rows.t_ns.size(), map_.blocks(), missing.size(), end_);
     const auto number = [&](const char* name, std::int64_t value) {
         std::fprintf(file, ", \"%s\": %" PRId64, name, value);
     };
-    number("sent_wire_bytes", payload + config_.transport.header_bytes * (sending_.data_packets() + syns));
-    number("sent_payload_bytes", payload);
-    number("retransmitted_payload_bytes", sending_.fresh_payload());
-    number("repair_payload_bytes", sending_.repair_payload());
-    number("arrived_payload_bytes", receiving.arrived_payload());
-    number("recovered_payload_bytes", receiving.recovered_payload());
-    number("delivered_payload_bytes", receiving.arrived_payload() + receiving.recovered_payload());
+    stats.each([&](const char* name, auto value) {
+        if constexpr (std::is_integral_v<decltype(value)>)
+            number(name, value);
+        else if (std::isnan(value))
+            std::fprintf(file, ", \"%s\": null", name);
+        else
+            std::fprintf(file, ", \"%s\": %.12g", name, value);
+    });
     number("checked_payload_bytes", earth_.store().checked_bytes());
-    number("duplicate_payload_bytes", 0);
-    number("hol_payload_bytes", 0);
-    number("rtt_samples", rtt_samples);
-    number("data_packets", sending_.data_packets());
-    number("dropped_queue_packets", craft_.dropped());
     number("missing_packets", static_cast<std::int64_t>(missing.size()));
     number("refused_packets", earth_.refused().total() + refused_.total());
     number("block_peak_bytes", earth_.store().block_peak_bytes());
@@ -309,18 +297,19 @@ void Trial::write() const {
     number("first_send_ns", sending_.first_send_ns());
     number("last_delivery_ns", receiving.last_delivery_ns());
     if (controller_) number("unusable_answers", controller_->unusable());
-    std::fprintf(file, ", \"hol_wait_byte_s\": 0.0, \"rtt_sum_s\": %.12g, \"timeouts\": %.0f, \"queue_p95_s\": %s}\n",
-                 rtt_sum, timeouts, wait.c_str());
+    std::fputs("}\n", file);
     for (std::size_t i = 0; i < objects; ++i) {
         const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
         put(file, {one.first_sent_ns, one.first_arrival_ns, one.complete_ns, one.sent_bytes, one.delivered_bytes,
                    one.retransmissions, one.subflow, one.given_up});
     }
     for (std::size_t i = 0; i < rows.t_ns.size(); ++i) {
-        std::int64_t pacing;
-        std::memcpy(&pacing, &rows.pacing_bps[i], sizeof pacing);
-        put(file, {rows.t_ns[i], rows.subflow[i], rows.cwnd[i], rows.inflight[i], rows.srtt_ns[i], rows.min_rtt_ns[i],
-                   rows.sent[i], rows.lost[i], rows.retransmitted[i], rows.delivered[i], rows.queue[i], pacing});
+        std::vector<std::int64_t> row;
+        rows.fields([&](const std::string&, const auto& column) {
+            row.emplace_back();
+            std::memcpy(&row.back(), &column[i], sizeof(std::int64_t));  // one of them holds doubles
+        });
+        put(file, row);
     }
     for (std::size_t b = 0; b < map_.blocks(); ++b) {
         const dstcc::BlockOutcome one = dstcc::block_outcome(sending_, receiving, map_, headers_, b);

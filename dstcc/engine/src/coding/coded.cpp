@@ -25,8 +25,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
                places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding.code, config.seed, map_, headers_,
                  static_cast<std::uint32_t>(config.transport.header_bytes), config.transport.constants.delayed_ack,
-                 places.answers),
-      samples_(ranges_.size()) {
+                 places.answers) {
     wires_.reserve(links.size());  // transmitters point at them
     for (std::size_t l = 0; l < links.size(); ++l) {
         wires_.emplace_back(links[l], l, places.receiving, places.sending);
@@ -35,6 +34,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
     }
     for (std::size_t l = 0; l < links.size(); ++l)
         for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
+    sampler_.resize(sending_.subflows());
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -78,7 +78,7 @@ void Coded::handle_timer(Time now, std::size_t head) {
 
 void Coded::handle_slot(Time now) {
     sending_.handle_slot(now);
-    samples_.take(now, sending_);
+    take_samples(now, sending_, sampler_);
 }
 
 // Every part is there; or all deadlines are over, or nothing more is sent, and nothing is under way.
@@ -98,12 +98,6 @@ std::int64_t Coded::bytes() const {
     return bytes;
 }
 
-std::int64_t Coded::packets() const {
-    std::int64_t packets = sending_.data_packets();
-    for (std::size_t s = 0; s < sending_.subflows(); ++s) packets += sending_.subflow(s).syns;
-    return packets;
-}
-
 void Coded::check() const {
     DSTCC_CHECK(receiving_.arrived_payload() <= sending_.source_payload() &&
                     receiving_.repair_payload() <= sending_.repair_payload() &&
@@ -116,25 +110,6 @@ void Coded::check_layers() const {
     for (const PartArrival& part : receiving_.parts()) delivered += part.bytes;
     DSTCC_CHECK(delivered == receiving_.arrived_payload() + receiving_.recovered_payload(), "bytes are conserved");
     sending_.check();
-}
-
-void Coded::add_to(TransportStats& stats) const {
-    for (std::size_t s = 0; s < sending_.subflows(); ++s) {
-        const Flight& from = sending_.subflow(s).flight;
-        stats.rtt_sum_s += from.rtt_sum_s();
-        stats.rtt_samples += from.rtt_samples();
-        stats.timeouts += static_cast<std::int64_t>(from.timeouts());
-    }
-    stats.retransmitted_payload_bytes = sending_.fresh_payload();
-    stats.repair_payload_bytes = sending_.repair_payload();
-    stats.sent_payload_bytes = sending_.source_payload() + sending_.repair_payload() + sending_.probe_payload();
-    stats.data_packets = sending_.data_packets();
-    stats.queue_p95_s = sending_.waits().quantile(0.95) / kNsPerS;
-    stats.first_send_s = seconds_or_nan(sending_.first_send_ns());
-    stats.arrived_payload_bytes = receiving_.arrived_payload();
-    stats.recovered_payload_bytes = receiving_.recovered_payload();
-    stats.delivered_payload_bytes = stats.arrived_payload_bytes + stats.recovered_payload_bytes;
-    stats.last_delivery_s = seconds_or_nan(receiving_.last_delivery_ns());
 }
 
 template class Trial<Coded>;

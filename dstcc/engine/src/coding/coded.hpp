@@ -34,11 +34,11 @@ public:
     std::size_t released() const { return sending_.released(); }
     Time quiet_since() const { return receiving_.last_delivery_ns(); }
     Time longest_one_way_ns() const { return sending_.longest_one_way_ns(); }
-    const SampleColumns& samples() const { return samples_.rows(); }
+    const SampleColumns& samples() const { return sampler_.rows(); }
     ObjectOutcome object(std::size_t object) const { return object_outcome(sending_, receiving_, object); }
-    void add_to(TransportStats& stats) const;
+    void add_to(TransportStats& stats) const { add_totals(sending_, receiving_, stats); }
     std::int64_t bytes() const;
-    std::int64_t packets() const;
+    std::int64_t packets() const { return packets_of(sending_); }
     std::int64_t data_under_way(std::size_t link) const { return wires_[link].data_under_way(); }
     std::int64_t acks_under_way(std::size_t link) const { return wires_[link].acks_under_way(); }
     void check() const;
@@ -66,7 +66,7 @@ private:
     std::vector<AckRanges> ranges_;  // by subflow
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
-    CodedSampler samples_;
+    Sampler sampler_;
     bool finished_ = false;
 };
 

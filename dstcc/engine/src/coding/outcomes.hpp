@@ -3,7 +3,9 @@
 
 #include "coding/receiving_end.hpp"
 #include "coding/sending_end.hpp"
-#include "core/outcome.hpp"
+#include "core/samples.hpp"
+#include "core/stats.hpp"
+#include "tcp/view.hpp"
 
 namespace dstcc {
 
@@ -37,43 +39,45 @@ inline BlockOutcome block_outcome(const CodedSendingEnd& sending, const CodedRec
     return outcome;
 }
 
-// A row per subflow at the end of each slot.
-class CodedSampler {
-public:
-    explicit CodedSampler(std::size_t subflows) : before_(subflows) {}
-    void take(Time now, const CodedSendingEnd& sending);
-    const SampleColumns& rows() const { return rows_; }
+inline Sample sample_of(const CodedSendingEnd::Subflow& from, Time now) {
+    Sample sample = sample_of(from.flight.tcp(), from.flight.established());
+    sample.queue_bytes = from.out.queue_bytes(now);
+    sample.sent_segments = from.sent;
+    sample.retransmitted_segments = from.repaired;
+    sample.delivered_bytes = from.delivered_bytes;
+    return sample;
+}
 
-private:
-    struct Counts {  // of a subflow, as of the last sample
-        std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
-        std::uint64_t lost = 0;
-    };
-    std::vector<Counts> before_;
-    SampleColumns rows_;
-};
+// A row per subflow at the end of a slot.
+inline void take_samples(Time now, const CodedSendingEnd& sending, Sampler& sampler) {
+    for (std::size_t s = 0; s < sending.subflows(); ++s)
+        sampler.take(now, s, static_cast<std::int64_t>(s), sample_of(sending.subflow(s), now));
+}
 
-inline void CodedSampler::take(Time now, const CodedSendingEnd& sending) {
-    SampleColumns& out = rows_;
-    for (std::size_t s = 0; s < before_.size(); ++s) {
-        const CodedSendingEnd::Subflow& from = sending.subflow(s);
-        const TcpState& tcp = from.flight.tcp();
-        const Counts counts{from.sent, from.repaired, from.delivered_bytes, tcp.lost};
-        const Counts& before = before_[s];
-        out.t_ns.push_back(now);
-        out.subflow.push_back(static_cast<std::int64_t>(s));
-        out.cwnd.push_back(from.flight.established() ? std::min(tcp.cwnd, kInfiniteWindow) : 0);
-        out.inflight.push_back(tcp.in_flight());
-        out.srtt_ns.push_back(tcp.srtt_ns);
-        out.min_rtt_ns.push_back(tcp.min_rtt_ns == kNever ? 0 : tcp.min_rtt_ns);
-        out.sent.push_back(counts.sent - before.sent);
-        out.lost.push_back(static_cast<std::int64_t>(counts.lost - before.lost));
-        out.retransmitted.push_back(counts.repaired - before.repaired);
-        out.delivered.push_back(counts.delivered_bytes - before.delivered_bytes);
-        out.queue.push_back(from.out.queue_bytes(now));
-        out.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
-        before_[s] = counts;
+inline void add_totals(const CodedSendingEnd& sending, const CodedReceivingEnd& receiving, TransportStats& stats) {
+    for (std::size_t s = 0; s < sending.subflows(); ++s) {
+        const Flight& from = sending.subflow(s).flight;
+        stats.rtt_sum_s += from.rtt_sum_s();
+        stats.rtt_samples += from.rtt_samples();
+        stats.timeouts += static_cast<std::int64_t>(from.timeouts());
     }
+    stats.retransmitted_payload_bytes = sending.fresh_payload();
+    stats.repair_payload_bytes = sending.repair_payload();
+    stats.sent_payload_bytes = sending.source_payload() + sending.repair_payload() + sending.probe_payload();
+    stats.data_packets = sending.data_packets();
+    stats.queue_p95_s = sending.waits().quantile(0.95) / kNsPerS;
+    stats.first_send_s = seconds_or_nan(sending.first_send_ns());
+    stats.arrived_payload_bytes = receiving.arrived_payload();
+    stats.recovered_payload_bytes = receiving.recovered_payload();
+    stats.delivered_payload_bytes = stats.arrived_payload_bytes + stats.recovered_payload_bytes;
+    stats.last_delivery_s = seconds_or_nan(receiving.last_delivery_ns());
+}
+
+// What was put on links, ever: handshakes with it.
+inline std::int64_t packets_of(const CodedSendingEnd& sending) {
+    std::int64_t packets = sending.data_packets();
+    for (std::size_t s = 0; s < sending.subflows(); ++s) packets += sending.subflow(s).syns;
+    return packets;
 }
 
 }  // namespace dstcc

@@ -27,6 +27,10 @@ void each_field(const char* names, Each&& each, Members&... members) {
     template <class Each>                                     \
     void fields(Each&& each) {                                \
         ::dstcc::each_field(#__VA_ARGS__, each, __VA_ARGS__); \
+    }                                                         \
+    template <class Each>                                     \
+    void fields(Each&& each) const {                          \
+        ::dstcc::each_field(#__VA_ARGS__, each, __VA_ARGS__); \
     }
 
 template <class T, class = void>

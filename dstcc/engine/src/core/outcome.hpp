@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base.hpp"
+#include "core/fields.hpp"
 
 namespace dstcc {
 
@@ -24,10 +25,13 @@ struct BlockOutcome {
     std::int64_t state = -1;  // what a table's rule went by
 };
 
+// Names of columns and of a flow's members are those of dstcc/engine/config.py.
 struct SampleColumns {
-    std::vector<std::int64_t> t_ns, subflow, cwnd, inflight, srtt_ns, min_rtt_ns, sent, lost, retransmitted, delivered,
-        queue;
+    std::vector<std::int64_t> t_ns, subflow, cwnd_segments, inflight_segments, srtt_ns, min_rtt_ns, sent_segments,
+        lost_segments, retransmitted_segments, delivered_bytes, queue_bytes;
     std::vector<double> pacing_bps;
+    DSTCC_FIELDS(t_ns, subflow, cwnd_segments, inflight_segments, srtt_ns, min_rtt_ns, sent_segments, lost_segments,
+                 retransmitted_segments, delivered_bytes, queue_bytes, pacing_bps)
 };
 
 struct FlowOutcome {
@@ -37,11 +41,8 @@ struct FlowOutcome {
     double rtt_sum_s = 0;
     std::string congestion;
     bool app_limited = false;
-};
-
-// A background flow, slot by slot.
-struct FlowSampleColumns {
-    std::vector<std::int64_t> cwnd, inflight, srtt_ns, sent, lost, delivered;
+    DSTCC_FIELDS(link, congestion, app_limited, start_ns, stop_ns, complete_ns, sent_bytes, retransmitted_bytes,
+                 delivered_bytes, lost_segments, timeouts, rtt_samples, rtt_sum_s)
 };
 
 }  // namespace dstcc

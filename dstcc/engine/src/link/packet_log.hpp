@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/fields.hpp"
 #include "core/ranges.hpp"
 #include "link/direction.hpp"
 #include "link/packets.hpp"
@@ -22,6 +23,7 @@ struct TraceColumns {
     std::vector<std::int64_t> order;                  // place in the ordering domain, in segments; -1 likewise
     std::vector<std::int8_t> event, fate, syn;
     std::vector<std::int64_t> sack;  // three blocks a row: begin, end; 0, 0 where there is none
+    DSTCC_FIELDS(t_ns, event, fate, syn, sender, number, bytes, object, order, sack)
 };
 
 class PacketLog {

@@ -103,7 +103,7 @@ void LtpSendingEnd::handle_segment(Time now, std::size_t l, const UpSegment& seg
 
 // Learn what came, stop the checkpoint's clock, and send the gaps of the report's scope again.
 void LtpSendingEnd::handle_report(std::size_t l, const UpSegment& segment, const std::vector<Range>& claims) {
-    Counts& counts = links_[l].counts;
+    Sample& counts = links_[l].counts;
     Session* const session = sending(segment.block);
     const bool fresh = session != nullptr && session->answers.add(segment.serial, segment.serial + 1) > 0;
     if (session != nullptr || sessions_.find(segment.block) == nullptr)  // else it is cancelled
@@ -126,7 +126,7 @@ void LtpSendingEnd::handle_report(std::size_t l, const UpSegment& segment, const
     Repair repair{segment.block, 0, {segment.begin, segment.end}, {}};
     session->claimed.each_gap(segment.begin, segment.end, [&](std::int64_t a, std::int64_t b) {
         repair.gaps.push_back({a, b});
-        counts.lost += b - a;
+        counts.lost_segments += b - a;
     });
     if (!repair.gaps.empty()) queue_repair(l, std::move(repair));
 }
@@ -134,17 +134,16 @@ void LtpSendingEnd::handle_report(std::size_t l, const UpSegment& segment, const
 // A checkpoint's clock stops when reports have answered for all of its scope. One sent once gives a round-trip time (Karn).
 void LtpSendingEnd::answered(std::size_t l, Session& session, const UpSegment& segment) {
     Link& link = links_[l];
-    Counts& counts = link.counts;
+    Sample& counts = link.counts;
     Checkpoint* const checkpoint = find_checkpoint(session, segment.checkpoint);
     if (checkpoint == nullptr) return;
     if (checkpoint->tries == 1 && checkpoint->reported == 0 && !segment.waited) {
-        counts.last_rtt_ns = now_ - checkpoint->departed_ns;
-        counts.min_rtt_ns =
-            counts.min_rtt_ns == 0 ? counts.last_rtt_ns : std::min(counts.min_rtt_ns, counts.last_rtt_ns);
-        rtt_sum_s_ += static_cast<double>(counts.last_rtt_ns) / kNsPerS;
+        counts.srtt_ns = now_ - checkpoint->departed_ns;
+        counts.min_rtt_ns = counts.min_rtt_ns == 0 ? counts.srtt_ns : std::min(counts.min_rtt_ns, counts.srtt_ns);
+        rtt_sum_s_ += static_cast<double>(counts.srtt_ns) / kNsPerS;
         ++rtt_samples_;
     }
-    counts.in_flight -= checkpoint->covers;
+    counts.inflight_segments -= checkpoint->covers;
     session.in_the_dark -= checkpoint->covers;
     checkpoint->covers = 0;
     checkpoint->reported += segment.end - segment.begin;
@@ -155,7 +154,7 @@ void LtpSendingEnd::answered(std::size_t l, Session& session, const UpSegment& s
 
 // Nothing will tell any more what became of these.
 void LtpSendingEnd::forget_outstanding(Session& session) {
-    links_[session.link].counts.in_flight -= session.in_the_dark;
+    links_[session.link].counts.inflight_segments -= session.in_the_dark;
     session.in_the_dark = 0;
 }
 

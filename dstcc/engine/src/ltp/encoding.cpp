@@ -75,7 +75,7 @@ bool LtpSendingEnd::serve_parity(std::size_t l) {
         if (!late) {
             if (!lines_.lit(now_, l, wire)) return false;
             ++data_packets_;
-            ++link.counts.sent;
+            ++link.counts.sent_segments;
             ++repair;
             choice_.backlog_bytes(l) -= wire;
             repair_payload_ += open.symbol_bytes;

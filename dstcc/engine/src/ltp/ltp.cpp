@@ -20,9 +20,9 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
       sending_(config.transport, config.coding, blocks_, headers_, places.sending.from(links.size()), places.timers,
                settlement_),
       receiving_(config.coding, config.seed, blocks_, headers_, places.receiving.from(links.size()), places.answers,
-                 settlement_),
-      sampled_(links.size()) {
+                 settlement_) {
     const std::uint32_t full = blocks_.full_bytes();
+    sampler_.resize(links.size());
     if (coding()) headers_.of_block.assign(config.objects.size(), -1);
     down_.reserve(links.size());  // these are pointed at
     up_.reserve(links.size());
@@ -83,23 +83,7 @@ Time Ltp::handle_release(Time now) {
 void Ltp::handle_slot(Time now) {
     sending_.handle_slot(now);
     forget();
-    SampleColumns& out = samples_;
-    for (std::size_t l = 0; l < sampled_.size(); ++l) {
-        const LtpSendingEnd::Counts &counts = sending_.counts(l), &before = sampled_[l];
-        out.t_ns.push_back(now);
-        out.subflow.push_back(subflow_[l]);
-        out.cwnd.push_back(0);  // there is no window
-        out.inflight.push_back(counts.in_flight);
-        out.srtt_ns.push_back(counts.last_rtt_ns);
-        out.min_rtt_ns.push_back(counts.min_rtt_ns);
-        out.sent.push_back(counts.sent - before.sent);
-        out.lost.push_back(counts.lost - before.lost);
-        out.retransmitted.push_back(counts.retransmitted - before.retransmitted);
-        out.delivered.push_back(counts.delivered_bytes - before.delivered_bytes);
-        out.queue.push_back(sending_.line(l).queue_bytes(now));
-        out.pacing_bps.push_back(sending_.line(l).rate_bps(now));
-        sampled_[l] = counts;
-    }
+    for (std::size_t l = 0; l < down_.size(); ++l) sampler_.take(now, l, subflow_[l], sending_.sample(now, l));
 }
 
 // What is kept of a layer of which nothing is to come any more.

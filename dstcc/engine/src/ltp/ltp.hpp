@@ -45,7 +45,7 @@ public:
     std::size_t released() const { return sending_.released(); }
     Time quiet_since() const { return std::max(receiving_.last_delivery_ns(), config_.objects.release_ns.back()); }
     Time longest_one_way_ns() const { return sending_.longest_one_way_ns(); }
-    const SampleColumns& samples() const { return samples_; }
+    const SampleColumns& samples() const { return sampler_.rows(); }
     ObjectOutcome object(std::size_t object) const;
     void add_to(TransportStats& stats) const;
     std::int64_t bytes() const { return 0; }  // add_to() has the most of each kind of record
@@ -74,10 +74,9 @@ private:
     std::vector<Way<UpSegment>> up_;
     LtpSendingEnd sending_;
     LtpReceivingEnd receiving_;
-    std::vector<std::int32_t> subflow_;           // by link: its first, in the numbering of the samples
-    std::vector<LtpSendingEnd::Counts> sampled_;  // by link, as of the last sample
-    SampleColumns samples_;
-    std::vector<Range> beside_;  // the segment at hand
+    std::vector<std::int32_t> subflow_;  // by link: its first, in the numbering of the samples
+    Sampler sampler_;                    // of links
+    std::vector<Range> beside_;          // the segment at hand
 };
 
 extern template class Trial<Ltp>;

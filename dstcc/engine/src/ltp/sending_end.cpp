@@ -172,17 +172,17 @@ void LtpSendingEnd::end_block(std::size_t l) {
 // When it departs.
 Time LtpSendingEnd::send_segment(std::size_t l, std::uint32_t block, std::int64_t segment, const Checkpoint* checkpoint,
                                  bool repeat) {
-    Counts& counts = links_[l].counts;
+    Sample& counts = links_[l].counts;
     LayerSending& layer = layers_[block];
     const std::uint32_t bytes = blocks_.segment_bytes(block, segment);
     ++data_packets_;
-    ++counts.sent;
-    ++counts.in_flight;
+    ++counts.sent_segments;
+    ++counts.inflight_segments;
     ++sessions_.find(block)->in_the_dark;
     layer.sent_bytes += bytes;
     if (repeat) {
         repeated_payload_ += bytes;
-        ++counts.retransmitted;
+        ++counts.retransmitted_segments;
         ++layer.retransmissions;
     } else {
         new_payload_ += bytes;
@@ -253,7 +253,7 @@ Time LtpSendingEnd::longest_one_way_ns() const {
 
 void LtpSendingEnd::check() const {
     for (std::size_t l = 0; l < links_.size(); ++l)
-        DSTCC_CHECK(choice_.backlog_bytes(l) >= 0 && links_[l].counts.in_flight >= 0,
+        DSTCC_CHECK(choice_.backlog_bytes(l) >= 0 && links_[l].counts.inflight_segments >= 0,
                     "what is counted in is counted out once");
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "core/histogram.hpp"
+#include "core/samples.hpp"
 #include "ltp/choice.hpp"
 #include "ltp/matrix.hpp"
 #include "ltp/rate_rule.hpp"
@@ -34,11 +35,6 @@ struct MatrixSending {
 class LtpSendingEnd {
 public:
     // What is counted of a link, ever, and what it knows of it.
-    struct Counts {
-        std::int64_t sent = 0, lost = 0, retransmitted = 0, delivered_bytes = 0;
-        std::int64_t in_flight = 0;  // data segments whose fate it does not know
-        Time last_rtt_ns = 0, min_rtt_ns = 0;
-    };
     LtpSendingEnd(const TransportConfig& transport, const CodingConfig& coding, const LtpBlocks& blocks,
                   MatrixHeaders& headers, QuickHeads lines, Timers timers, Settlement& settlement);
     LtpSendingEnd(const LtpSendingEnd&) = delete;  // its parts point at each other
@@ -57,7 +53,13 @@ public:
 
     // --- for observers
     std::size_t links() const { return links_.size(); }
-    const Counts& counts(std::size_t l) const { return links_[l].counts; }
+    // Of a link, which has no window; in flight are the data segments whose fate it does not know.
+    Sample sample(Time now, std::size_t l) const {
+        Sample sample = links_[l].counts;
+        sample.queue_bytes = line(l).queue_bytes(now);
+        sample.pacing_bps = line(l).rate_bps(now);
+        return sample;
+    }
     const Line<DownSegment>& line(std::size_t l) const { return lines_[l]; }
     const std::vector<LayerSending>& layers() const { return layers_; }
     const std::deque<MatrixSending>& matrices() const { return matrices_; }
@@ -121,7 +123,7 @@ private:
         std::optional<RateRule> rule;                 // where ltp is coded
         std::vector<std::int64_t> open_matrix;        // by layer; -1: none
         std::deque<std::int64_t> parities;            // matrices with repair segments to send
-        Counts counts;
+        Sample counts;
     };
 
     // ltp/sending_end.cpp

@@ -50,7 +50,7 @@ Connection::Connection(const EngineConfig& config, std::vector<Link>& links, con
     }
     for (std::size_t l = 0; l < links.size(); ++l)
         for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
-    sampler_.resize(sending_.subflows(), 0);
+    sampler_.resize(sending_.subflows());
 }
 
 void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) {
@@ -126,7 +126,8 @@ void Connection::watch(Watch* watch) {
 
 void Connection::handle_slot(Time now) {
     sending_.handle_slot(now);
-    for (std::size_t s = 0; s < sending_.subflows(); ++s) sampler_.take(now, s, sending_.subflow(s));
+    for (std::size_t s = 0; s < sending_.subflows(); ++s)
+        sampler_.take(now, s, static_cast<std::int64_t>(s), sample_of(sending_.subflow(s), now));
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping

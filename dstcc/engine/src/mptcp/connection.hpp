@@ -44,7 +44,7 @@ public:
     std::size_t released() const { return sending_.released(); }
     Time quiet_since() const { return receiving_.last_delivery_ns(); }
     Time longest_one_way_ns() const { return sending_.longest_one_way_ns(); }
-    const SampleColumns& samples() const { return sampler_.subflows(); }
+    const SampleColumns& samples() const { return sampler_.rows(); }
     const StepColumns& steps() const { return step_log_.columns(); }
     ObjectOutcome object(std::size_t object) const;
     void add_to(TransportStats& stats) const;

@@ -82,6 +82,7 @@ public:
     void observe_flows(double* subflows, double* sources, std::size_t rows) const;
     const Trial<Connection>& trial() const { return trial_; }
     std::size_t layers() const { return by_layer_.size(); }
+    std::size_t subflows() const { return before_.size(); }
 
 private:
     SubflowView observe_subflow(std::size_t s) const { return trial_.ends().sending().observe(trial_.now(), s); }

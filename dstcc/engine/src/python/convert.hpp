@@ -37,8 +37,7 @@ void validate(const LossConfig& loss);
 template <class Ends>
 pybind11::dict engine_result(const Trial<Ends>& trial);
 
-// stepper.cpp, coded_stepper.cpp
-void bind_stepper(pybind11::module_& engine);
-void bind_coded_stepper(pybind11::module_& engine);
+// stepper.cpp
+void bind_steppers(pybind11::module_& engine);
 
 }  // namespace dstcc

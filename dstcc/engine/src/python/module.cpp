@@ -149,8 +149,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
     m.def("patience", &dstcc::patience, py::arg("config"));
-    dstcc::bind_stepper(m);
-    dstcc::bind_coded_stepper(m);
+    dstcc::bind_steppers(m);
     dstcc::bind_paths(m);
     m.attr("CONGESTION_NAMES") = dstcc::choices<dstcc::ControlEntry>();
     m.attr("CODED_CONGESTION_NAMES") = py::make_tuple(dstcc::kPaced);

@@ -21,88 +21,54 @@ py::array_t<std::int64_t> outcome_column(const Trial<Ends>& trial, Field&& field
     return out;
 }
 
+template <class T>
+py::array_t<T> to_python(const std::vector<T>& values) {
+    return to_array(values);
+}
+template <class T, class = std::enable_if_t<!std::is_class_v<T>>>
+py::object to_python(T value) {
+    return py::cast(value);
+}
+py::object to_python(const std::string& value) { return py::str(value); }
+
+// Members by their names.
+template <class Struct>
+py::dict to_dict(const Struct& from) {
+    py::dict out;
+    from.fields([&](const std::string& name, const auto& member) { out[name.c_str()] = to_python(member); });
+    return out;
+}
+
 py::list flow_results(const Flows& of) {
     py::list out;
     const std::vector<FlowOutcome> flows = of.outcomes();
     for (std::size_t f = 0; f < flows.size(); ++f) {
-        const FlowOutcome& flow = flows[f];
-        const FlowSampleColumns& s = of.samples(f);
-        py::dict row;
-        row["link"] = flow.link;
-        row["congestion"] = flow.congestion;
-        row["app_limited"] = flow.app_limited;
-        row["start_ns"] = flow.start_ns;
-        row["stop_ns"] = flow.stop_ns;
-        row["complete_ns"] = flow.complete_ns;
-        row["sent_bytes"] = flow.sent_bytes;
-        row["retransmitted_bytes"] = flow.retransmitted_bytes;
-        row["delivered_bytes"] = flow.delivered_bytes;
-        row["lost_segments"] = flow.lost_segments;
-        row["timeouts"] = flow.timeouts;
-        row["rtt_samples"] = flow.rtt_samples;
-        row["rtt_sum_s"] = flow.rtt_sum_s;
-        row["slot_cwnd_segments"] = to_array(s.cwnd);
-        row["slot_inflight_segments"] = to_array(s.inflight);
+        const SampleColumns& s = of.samples(f);
+        py::dict row = to_dict(flows[f]);
+        row["slot_cwnd_segments"] = to_array(s.cwnd_segments);
+        row["slot_inflight_segments"] = to_array(s.inflight_segments);
         row["slot_srtt_ns"] = to_array(s.srtt_ns);
-        row["slot_sent_segments"] = to_array(s.sent);
-        row["slot_lost_segments"] = to_array(s.lost);
-        row["slot_delivered_bytes"] = to_array(s.delivered);
+        row["slot_sent_segments"] = to_array(s.sent_segments);
+        row["slot_lost_segments"] = to_array(s.lost_segments);
+        row["slot_delivered_bytes"] = to_array(s.delivered_bytes);
         out.append(row);
     }
     return out;
 }
 
-py::object trace_columns(const TraceColumns& t) {
-    if (t.t_ns.empty()) return py::none();
-    py::dict out;
-    out["t_ns"] = to_array(t.t_ns);
-    out["event"] = to_array(t.event);
-    out["fate"] = to_array(t.fate);
-    out["syn"] = to_array(t.syn);
-    out["sender"] = to_array(t.sender);
-    out["number"] = to_array(t.number);
-    out["bytes"] = to_array(t.bytes);
-    out["object"] = to_array(t.object);
-    out["order"] = to_array(t.order);
-    out["sack"] = to_array(t.sack).reshape({static_cast<py::ssize_t>(t.t_ns.size()), py::ssize_t{3}, py::ssize_t{2}});
-    return out;
-}
-
-py::object step_columns(const StepColumns& s) {
-    py::dict out;
-    out["t_ns"] = to_array(s.t_ns);
-    out["subflow"] = to_array(s.sender);
-    out["una"] = to_array(s.una);
-    out["cwnd_segments"] = to_array(s.cwnd);
-    out["ssthresh_segments"] = to_array(s.ssthresh);
-    out["srtt_ns"] = to_array(s.srtt_ns);
-    out["rto_ns"] = to_array(s.rto_ns);
-    out["state"] = to_array(s.state);
-    out["backoff"] = to_array(s.backoff);
-    out["lost_segments"] = to_array(s.lost);
-    out["inflight_segments"] = to_array(s.inflight);
-    out["pacing_bps"] = to_array(s.pacing_bps);
+py::object trace_columns(const TraceColumns& trace) {
+    if (trace.t_ns.empty()) return py::none();
+    py::dict out = to_dict(trace);
+    out["sack"] =
+        to_array(trace.sack).reshape({static_cast<py::ssize_t>(trace.t_ns.size()), py::ssize_t{3}, py::ssize_t{2}});
     return out;
 }
 
 struct CodingColumns {
-    std::vector<std::int64_t> source, repair, planned, repair_bytes, arrived, decoded_ns, whole, state, block,
-        recovered;
-
-    py::dict document() const {
-        py::dict out;
-        out["source_packets"] = to_array(source);
-        out["repair_packets"] = to_array(repair);
-        out["planned_packets"] = to_array(planned);
-        out["repair_bytes"] = to_array(repair_bytes);
-        out["arrived_packets"] = to_array(arrived);
-        out["decoded_ns"] = to_array(decoded_ns);
-        out["whole"] = to_array(whole);
-        out["state"] = state.empty() ? py::object(py::none()) : py::object(to_array(state));
-        out["block"] = to_array(block);
-        out["recovered"] = to_array(recovered);
-        return out;
-    }
+    std::vector<std::int64_t> source_packets, repair_packets, planned_packets, repair_bytes, arrived_packets,
+        decoded_ns, whole, state, block, recovered;
+    DSTCC_FIELDS(source_packets, repair_packets, planned_packets, repair_bytes, arrived_packets, decoded_ns, whole,
+                 state, block, recovered)
 };
 
 // What became of blocks, and of each layer by its block; nothing where nothing is coded.
@@ -112,20 +78,22 @@ py::object coding_columns(const Ends& engine, std::size_t objects) {
     CodingColumns out;
     for (std::size_t b = 0; b < engine.blocks(); ++b) {
         const BlockOutcome block = engine.block(b);
-        out.source.push_back(block.source);
-        out.repair.push_back(block.repair);
-        out.planned.push_back(block.planned);
+        out.source_packets.push_back(block.source);
+        out.repair_packets.push_back(block.repair);
+        out.planned_packets.push_back(block.planned);
         out.repair_bytes.push_back(block.repair_bytes);
-        out.arrived.push_back(block.arrived);
+        out.arrived_packets.push_back(block.arrived);
         out.decoded_ns.push_back(block.decoded_ns);
         out.whole.push_back(block.whole);
-        if (engine.has_states()) out.state.push_back(block.state);
+        out.state.push_back(block.state);
     }
     for (std::size_t object = 0; object < objects; ++object) {
         out.block.push_back(engine.block_of(object));
         out.recovered.push_back(engine.recovered(object));
     }
-    return out.document();
+    py::dict columns = to_dict(out);
+    if (!engine.has_states()) columns["state"] = py::none();
+    return columns;
 }
 
 }  // namespace
@@ -142,23 +110,9 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     objects["retransmissions"] = outcome_column(simulation, [](const O& x) { return x.retransmissions; });
     objects["subflow"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.subflow); });
     objects["given_up"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.given_up); });
-    const SampleColumns& s = simulation.ends().samples();
-    py::dict samples;
-    samples["t_ns"] = to_array(s.t_ns);
-    samples["subflow"] = to_array(s.subflow);
-    samples["cwnd_segments"] = to_array(s.cwnd);
-    samples["inflight_segments"] = to_array(s.inflight);
-    samples["srtt_ns"] = to_array(s.srtt_ns);
-    samples["min_rtt_ns"] = to_array(s.min_rtt_ns);
-    samples["sent_segments"] = to_array(s.sent);
-    samples["lost_segments"] = to_array(s.lost);
-    samples["retransmitted_segments"] = to_array(s.retransmitted);
-    samples["delivered_bytes"] = to_array(s.delivered);
-    samples["queue_bytes"] = to_array(s.queue);
-    samples["pacing_bps"] = to_array(s.pacing_bps);
     py::dict out;
     out["objects"] = objects;
-    out["samples"] = samples;
+    out["samples"] = to_dict(simulation.ends().samples());
     out["end_ns"] = simulation.now();
     py::dict totals;
     simulation.totals().each([&](const char* name, auto value) { totals[name] = value; });
@@ -167,7 +121,7 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
     if constexpr (std::is_same_v<Ends, Connection>) {
         out["trace"] = trace_columns(simulation.trace());
-        if (simulation.config().trace) out["steps"] = step_columns(simulation.ends().steps());
+        if (simulation.config().trace) out["steps"] = to_dict(simulation.ends().steps());
     } else {
         out["coding"] = coding_columns(simulation.ends(), simulation.config().objects.size());
     }

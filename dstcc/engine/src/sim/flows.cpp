@@ -31,7 +31,8 @@ Flows::Flows(const EngineConfig& config, std::vector<Link>& links, const std::ve
     for (std::size_t l = 0; l < links.size(); ++l) wires_.emplace_back(links[l], l, places.receiving, places.sending);
     for (std::size_t l = 0; l < links.size(); ++l)
         for (std::size_t k = 0; k < config.links[l].flows.size(); ++k) add(config, l, k, links[l], plans[l]);
-    sampler_.resize(0, flows);
+    samplers_.resize(flows);
+    for (Sampler& sampler : samplers_) sampler.resize(1);
     sending_.refresh_delays(0);
 }
 
@@ -92,7 +93,8 @@ Time Flows::receive(Time at, std::size_t link) {
 
 void Flows::handle_slot(Time now) {
     sending_.refresh_delays(now);
-    for (std::size_t f = 0; f < sending_.flows().size(); ++f) sampler_.take_flow(f, sending_.flows()[f]);
+    for (std::size_t f = 0; f < samplers_.size(); ++f)
+        samplers_[f].take(now, 0, 0, sample_of(sending_.flows()[f], now));
 }
 
 std::vector<FlowOutcome> Flows::outcomes() const {

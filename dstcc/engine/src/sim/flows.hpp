@@ -38,7 +38,7 @@ public:
 
     // --- for observers
     std::vector<FlowOutcome> outcomes() const;
-    const FlowSampleColumns& samples(std::size_t f) const { return sampler_.flow(f); }
+    const SampleColumns& samples(std::size_t f) const { return samplers_[f].rows(); }
     std::int64_t bytes() const;
     std::int64_t packets() const;  // put on links, ever
     std::int64_t data_under_way(std::size_t link) const { return wires_.empty() ? 0 : wires_[link].data_under_way(); }
@@ -52,7 +52,7 @@ private:
     std::vector<Wire> wires_;
     BackgroundFlows sending_;
     BackgroundReceivers receiving_;
-    Sampler sampler_;
+    std::vector<Sampler> samplers_;  // by flow
     PacketLog* log_ = nullptr;
 };
 
