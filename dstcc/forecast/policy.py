@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.coded.seen import Mission, Sender
-    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine import EngineConfig
     from dstcc.learn.policies.controller import Watcher
     from dstcc.scenario import Scenario, Source
+
+    from .pilot import CodedPilot
 
 OBSERVATION, NETWORK = "heard", "gru-forecast"
 MOST_LAYERS = MOST_SUBFLOWS = 8
@@ -126,11 +128,11 @@ class ForecastPolicy(Controller):
             "network": {"kind": NETWORK, "hidden": self.hidden},
         }
 
-    def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
-        """Run a coded trial to its end."""
-        from .drive import drive
+    def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> CodedPilot:
+        """Who steers one connection."""
+        from .pilot import CodedPilot
 
-        return drive(self, config, watcher)
+        return CodedPilot(self, config, layers, watcher)
 
 
 def is_forecast(header: Mapping[str, Any]) -> bool:

@@ -78,7 +78,7 @@ Plan read_plan(const std::string& path) {
         std::istringstream in(line);
         if (std::string key; in >> key) read_line(key, in, plan, config);
     }
-    dstcc::ConfigReader<links::Lines>().read(links::Lines(config), plan.engine);
+    links::read_all(config, "", plan.engine);
     const std::size_t links = plan.engine.links.size();
     bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links;
     for (const Path& each : plan.paths) whole = whole && each.link < links;

@@ -92,27 +92,27 @@ class CodedController:
 
     def __init__(self, *, policy: str, mission: dict[str, Any], scale: float) -> None:
         """Read the policy."""
-        from dstcc.forecast.drive import Pilot
         from dstcc.forecast.files import load_forecaster
+        from dstcc.forecast.pilot import Decider
 
         self.scale = scale
-        self.pilot = Pilot(load_forecaster(policy), mission_of_document(mission))
+        self.decider = Decider(load_forecaster(policy), mission_of_document(mission))
 
     def __call__(self, line: str) -> str:
         """Decide on a slot's line."""
-        mission = self.pilot.mission
+        mission = self.decider.mission
         slot = read_slot(line, mission.subflows, len(mission.layers), self.scale)
-        return answer_of(slot.number, self.pilot.decide(slot))
+        return answer_of(slot.number, self.decider.decide(slot))
 
     @property
     def totals(self) -> dict[str, int]:
         """What the policy's own guard did, by the simulator's names; the program counts answers that are none."""
-        return {"guard_clamps": 0, "guard_fallbacks": self.pilot.fallen}
+        return {"guard_clamps": 0, "guard_fallbacks": self.decider.fallen}
 
 
 def coded_steer(config: EngineConfig, policy: Controller, folder: Path) -> dict[str, Any]:
     """Arguments of :class:`CodedController` for a trial; the policy is put into its folder."""
-    from dstcc.forecast.drive import trial_mission
+    from dstcc.forecast.pilot import trial_mission
     from dstcc.learn.policies.controller import SUFFIX
 
     path = folder / f"{policy.name}{SUFFIX}"

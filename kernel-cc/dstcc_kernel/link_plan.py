@@ -28,6 +28,10 @@ OF_NETEM = frozenset(
 """Fields of a link that netem has, or nobody on a kernel; any other has its link played, without a line of ours."""
 
 
+OF_PEOPLE = ("name", "code")
+"""Words of a link for people: no program reads them."""
+
+
 def is_played(link: Link) -> bool:
     """Whether a program of ours carries its packets: it has what netem has not."""
     return any(getattr(link, one.name) != one.default for one in fields(Link) if one.name not in OF_NETEM)
@@ -40,7 +44,7 @@ def link_lines(link: Link, scale: float, *, queue_packets: int, played: bool) ->
     if not played:
         seen = replace(seen, loss=Loss(), up_loss=Loss())
     yield "link"
-    yield from (f".{name} {words}" for name, words in named_values(seen, without=("name", "flows")))
+    yield from (f".{name} {words}" for name, words in named_values(seen, without=(*OF_PEOPLE, "flows")))
 
 
 def flow_lines(links: Sequence[Link], congestion: str, scale: float) -> Iterator[str]:
@@ -49,7 +53,7 @@ def flow_lines(links: Sequence[Link], congestion: str, scale: float) -> Iterator
     for link in links if any(link.flows for link in links) else ():
         yield "link"
         seen = replace(emulated(link, scale), loss=Loss(), up_loss=Loss())
-        yield from (f".{name} {words}" for name, words in named_values(seen, without=("name",)))
+        yield from (f".{name} {words}" for name, words in named_values(seen, without=OF_PEOPLE))
     for index, link in enumerate(links):
         for number, flow in enumerate(link.flows):
             name = congestion if flow.congestion == SAME else CONGESTION[flow.congestion]

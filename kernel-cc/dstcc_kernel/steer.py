@@ -39,7 +39,7 @@ def make(job: Job, folder: Path) -> Controller:
     assert job.steer is not None
     if "windows" in job.steer:
         return hold(job.steer["windows"], job)
-    return Pilot(job, folder, **job.steer)
+    return TcpController(job, folder, **job.steer)
 
 
 def hold(windows: Sequence[int], job: Job) -> Controller:
@@ -65,8 +65,8 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
     return slot
 
 
-class Pilot:
-    """A policy that drives a trial."""
+class TcpController:
+    """A policy of TCP that drives a trial; :class:`.coded_steer.CodedController` is one of coded packets."""
 
     def __init__(
         self, job: Job, folder: Path, *, policy: str, layers: int, slot_s: float, scale: float

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -20,7 +21,9 @@ namespace links {
 // A place among the lines; a Source for dstcc::ConfigReader.
 class Lines {
 public:
-    using Table = std::map<std::string, std::string>;  // values by place
+    struct Table : std::map<std::string, std::string> {  // values by place
+        mutable std::set<std::string> asked = {};        // places of which a value was taken
+    };
     explicit Lines(const Table& table, std::string place = "") : table_(&table), place_(std::move(place)) {}
     Lines operator[](const std::string& name) const {
         return Lines(*table_, place_.empty() ? name : place_ + "." + name);
@@ -33,6 +36,7 @@ public:
     }
     template <class T>
     T as() const {
+        table_->asked.insert(place_);
         const auto line = table_->find(place_);
         std::istringstream in(line == table_->end() ? "" : line->second);
         T out{};
@@ -110,9 +114,18 @@ inline bool read_line(const std::string& key, std::istringstream& in, Lines::Tab
     return true;
 }
 
+// What was read of the lines at a place; a line there that nothing asked for is an error by its place.
+template <class T>
+void read_all(const Lines::Table& config, const std::string& place, T& to) {
+    dstcc::ConfigReader<Lines>().read(Lines(config, place), to);
+    for (const auto& line : config)
+        if (line.first != "links" && config.asked.count(line.first) == 0)
+            throw std::runtime_error("plan: " + line.first + ": there is no such place");
+}
+
 inline std::vector<dstcc::LinkConfig> links_of(const Lines::Table& config) {
     std::vector<dstcc::LinkConfig> links;
-    dstcc::ConfigReader<Lines>().read(Lines(config)["links"], links);
+    read_all(config, "links", links);
     return links;
 }
 

@@ -31,7 +31,8 @@ from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import KernelError
-from dstcc.forecast.drive import drive, trial_mission
+from dstcc.forecast.pilot import trial_mission
+from dstcc.learn.policies.drive import drive
 from dstcc.run import load_run
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.forecast import made

@@ -29,6 +29,7 @@ from dstcc.reading import MOST_BYTES, check_regular
 from dstcc.version import __version__
 
 from . import scope
+from .drive import drive
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from dstcc.engine import EngineConfig, EngineResult
     from dstcc.scenario import Scenario, Source
+
+    from .drive import Pilot
 
     Float32Array = NDArray[np.float32]
 
@@ -158,8 +161,12 @@ class Controller(ABC):
         return config
 
     @abstractmethod
+    def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> Pilot:
+        """Who steers one connection of a trial of so many layers."""
+
     def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
         """Run a trial of the simulator to its end. Raises :class:`PolicyError` for one that it is not for."""
+        return drive(self, config, watcher)
 
     def check_fits(self, *, subflows: int, layers: int) -> None:
         """Raise :class:`PolicyError` where a trial has more subflows or layers than the policy knows."""

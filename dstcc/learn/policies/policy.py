@@ -20,10 +20,11 @@ from .network import NETWORKS, Network
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine import EngineConfig
     from dstcc.scenario import Scenario, Source
 
     from .controller import Watcher
+    from .pilot import TcpPilot
 
     Float32Array = NDArray[np.float32]
 
@@ -129,11 +130,11 @@ class Policy(Controller):
 
         return steered(config, self.action)
 
-    def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
-        """Run a trial to its end, with the guard beside it."""
-        from .drive import drive
+    def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> TcpPilot:
+        """Who steers one connection, with the guard beside it."""
+        from .pilot import TcpPilot
 
-        return drive(self, config, watcher)
+        return TcpPilot(self, config, watcher)
 
 
 def save_policy(path: Path, policy: Policy) -> None:

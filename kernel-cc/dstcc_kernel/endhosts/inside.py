@@ -122,7 +122,7 @@ def _carry_out(mission: Mission) -> None:
         _files(mission)
         hosts = {name: _launch(name, users[name], topology, mission) for name in HOSTS}
         try:
-            outcome = Pilot(mission, topology, hosts).fly()
+            outcome = Flight(mission, topology, hosts).fly()
         finally:
             for host in hosts.values():
                 host.kill()
@@ -222,7 +222,7 @@ def _launch(name: str, users: int, topology: Topology, mission: Mission) -> EndH
     return launch(Furniture(name, users, network, programs, environment, hosts_file(names), shared))
 
 
-class Pilot:
+class Flight:
     """From the start of the programs to the end of all."""
 
     def __init__(self, mission: Mission, topology: Topology, hosts: dict[str, EndHost]) -> None:

@@ -77,7 +77,7 @@ def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
 
 
 def read_devices(work: Path, mission: Mission) -> list[dict[str, int]]:
-    """Each link's devices, as :meth:`.inside.Pilot.fly` numbers them; none where the mission did not begin."""
+    """Each link's devices, as :meth:`.inside.Flight.fly` numbers them; none where the mission did not begin."""
     path = work / DEVICES
     try:
         found = _DEVICES.validate_python(document_of(path))

@@ -1,8 +1,7 @@
-"""A coded trial under a forecaster, as ``dstcc emulate`` runs it."""
+"""How a forecaster steers one connection of coded packets."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,6 @@ from dstcc.coded.own import share_in_words
 from dstcc.coded.shown import act, mission_of, seen_of
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
-from dstcc.engine.restarts import with_restarts
 from dstcc.engine.stepper import RUNNING
 from dstcc.learn.policies.controller import Decided
 
@@ -34,7 +32,7 @@ QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
 """Of a belief about a loss, beside its mean."""
 
 
-class Pilot:
+class Decider:
     """A forecaster that decides for one trial, whoever carries its packets: the simulator, or a kernel.
 
     Raises :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training.
@@ -56,26 +54,33 @@ class Pilot:
         return decision
 
 
-def drive(policy: ForecastPolicy, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
-    """Run a coded trial to its end. Raises :class:`~dstcc.errors.PolicyError` for one unlike those of the training."""
-    return with_restarts(config, lambda one: _drive(policy, one, layers_of(config), watcher))
+class CodedPilot:
+    """A :class:`~dstcc.learn.policies.drive.Pilot`. Nothing is decided of a connection before it begins."""
 
+    def __init__(
+        self, policy: ForecastPolicy, config: EngineConfig, layers: int, watcher: Watcher | None
+    ) -> None:
+        """Come to where the connection begins."""
+        subflows = subflow_links(config.links)
+        self.stepper = CodedStepper(1, len(subflows), layers)
+        self.stepper.load(0, config)
+        while self.stepper.done[0] == RUNNING and self.stepper.time_s(0) * 1e9 < config.begin_ns:
+            self.stepper.step()
+        self._decider = Decider(policy, mission_of([config], layers, subflows), watcher)
 
-def _drive(
-    policy: ForecastPolicy, config: EngineConfig, layers: int, watcher: Watcher | None
-) -> EngineResult:
-    """One connection, of which nothing is decided before it begins."""
-    subflows = subflow_links(config.links)
-    stepper = CodedStepper(1, len(subflows), layers)
-    stepper.load(0, config)
-    while stepper.done[0] == RUNNING and stepper.time_s(0) * 1e9 < config.begin_ns:
-        stepper.step()
-    pilot = Pilot(policy, mission_of([config], layers, subflows), watcher)
-    while stepper.done[0] == RUNNING:
-        act(stepper, pilot.decide(stepper))
-        stepper.step()
-    result = stepper.result(0)
-    return replace(result, totals=replace(result.totals, guard_clamps=0, guard_fallbacks=pilot.fallen))
+    def step(self) -> None:
+        """Decide for a slot."""
+        act(self.stepper, self._decider.decide(self.stepper))
+        self.stepper.step()
+
+    def result(self) -> EngineResult:
+        """What happened so far."""
+        return self.stepper.result(0)
+
+    @property
+    def guarded(self) -> tuple[int, int]:
+        """It bounds no decision."""
+        return 0, self._decider.fallen
 
 
 def trial_mission(config: EngineConfig) -> Mission:
