@@ -30,6 +30,7 @@ public:
     }
     bool none() const { return !place_.empty() && table_->count(place_) == 0 && names().empty(); }
     std::vector<Lines> entries() const {
+        table_->asked.insert(place_);  // a list of none is an empty line
         std::vector<Lines> out;
         for (Lines next = (*this)["0"]; !next.none(); next = (*this)[std::to_string(out.size())]) out.push_back(next);
         return out;
@@ -119,7 +120,7 @@ template <class T>
 void read_all(const Lines::Table& config, const std::string& place, T& to) {
     dstcc::ConfigReader<Lines>().read(Lines(config, place), to);
     for (const auto& line : config)
-        if (line.first != "links" && config.asked.count(line.first) == 0)
+        if (config.asked.count(line.first) == 0)
             throw std::runtime_error("plan: " + line.first + ": there is no such place");
 }
 

@@ -10,15 +10,17 @@ import pytest
 from dstcc_kernel.link_plan import link_lines
 from dstcc_kernel.native import program
 
-from dstcc.engine import Coding
+from dstcc.engine import Coding, Link, Loss
 from dstcc.engine.config import named_values
 from tests.engine.test_config import EVERYTHING, TRIAL
 
+PLAIN = replace(EVERYTHING, cross_traffic=(), flows=(), relay=None, loss=Loss(), up_loss=Loss())
 
-def said_of(folder: Path, *more: str) -> str:
+
+def said_of(folder: Path, *more: str, link: Link = EVERYTHING) -> str:
     """By the program for coded packets, of a plan with all that a link and a trial may have, which lacks its hosts."""
     config = replace(TRIAL, coding=Coding(TRIAL.objects.chunk, 10**9), links=())
-    lines = link_lines(EVERYTHING, 1.0, queue_packets=0, played=True)
+    lines = link_lines(link, 1.0, queue_packets=0, played=True)
     rest = (
         f"config {place} {words}"
         for place, words in named_values(config, without=("links", "objects", "period", "payloads"))
@@ -28,8 +30,9 @@ def said_of(folder: Path, *more: str) -> str:
     return subprocess.run([program("coded"), plan], capture_output=True, text=True, check=False).stderr
 
 
-def test_every_place_is_read(tmp_path: Path) -> None:
-    assert said_of(tmp_path).strip().endswith("not whole")
+@pytest.mark.parametrize("link", [EVERYTHING, PLAIN], ids=["everything", "plain"])
+def test_every_place_is_read(tmp_path: Path, link: Link) -> None:
+    assert said_of(tmp_path, link=link).strip().endswith("not whole")
 
 
 @pytest.mark.parametrize(
