@@ -18,8 +18,6 @@ from dstcc.algorithms import OWN
 from dstcc.engine import CodedStepper
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.config import subflow_links
-from dstcc.engine.restarts import with_restarts
-from dstcc.engine.stepper import RUNNING
 from dstcc.learn.policies.controller import Controller, Decided
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
@@ -85,19 +83,32 @@ class Own(Controller):
         """Run a trial to its end; a watched one slot by slot."""
         if watcher is None:
             return engine.simulate(config)
-        layers = int(config.objects.layer.max()) + 1
-        return with_restarts(config, lambda one: _watched(one, layers, watcher))
+        return super().drive(config, watcher)
+
+    def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> OwnPilot:
+        """Who looks on."""
+        return OwnPilot(config, layers, watcher)
 
 
-def _watched(config: EngineConfig, layers: int, watcher: Watcher) -> EngineResult:
-    subflows = len(subflow_links(config.links))
-    stepper = CodedStepper(1, subflows, layers)
-    stepper.load(0, config)
-    while stepper.done[0] == RUNNING:
-        stepper.step()
-        if stepper.time_s(0) * 1e9 >= config.begin_ns:
-            watcher(_decided(stepper))
-    return stepper.result(0)
+class OwnPilot:
+    """A :class:`~dstcc.learn.policies.drive.Pilot` that decides nothing."""
+
+    guarded = None
+
+    def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> None:
+        self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
+        self.stepper.load(0, config)
+        self._begin_ns, self._watcher = config.begin_ns, watcher
+
+    def step(self) -> None:
+        """Go on, and look at the slot that ended."""
+        self.stepper.step()
+        if self._watcher is not None and self.stepper.time_s(0) * 1e9 >= self._begin_ns:
+            self._watcher(_decided(self.stepper))
+
+    def result(self) -> EngineResult:
+        """What happened so far."""
+        return self.stepper.result(0)
 
 
 def _decided(stepper: CodedStepper) -> Decided:

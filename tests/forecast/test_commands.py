@@ -14,7 +14,6 @@ from dstcc.coded.channels import GRID
 from dstcc.coded.own import share_in_words
 from dstcc.explain import explain, render
 from dstcc.forecast.outlook import SIZE
-from dstcc.forecast.pilot import share_in_words
 from dstcc.run import load_run
 
 from .made import certain, policy, write

@@ -32,8 +32,9 @@ class Pilot(Protocol):
         """What happened so far."""
 
     @property
-    def guarded(self) -> tuple[int, int]:
-        """What the guard did so far: decisions that it bounded, and slots in which it decided itself."""
+    def guarded(self) -> tuple[int, int] | None:
+        """What the guard did so far: decisions that it bounded, and slots in which it decided itself; None where there
+        is none."""
 
 
 def drive(controller: Controller, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
@@ -49,7 +50,10 @@ def drive(controller: Controller, config: EngineConfig, watcher: Watcher | None 
         with np.errstate(over="ignore", invalid="ignore"):
             while pilot.stepper.done[0] == RUNNING:
                 pilot.step()
-        result, (clamps, fallbacks) = pilot.result(), pilot.guarded
+        result = pilot.result()
+        if pilot.guarded is None:
+            return result
+        clamps, fallbacks = pilot.guarded
         totals = replace(result.totals, guard_clamps=clamps, guard_fallbacks=fallbacks)
         return replace(result, totals=totals)
 
