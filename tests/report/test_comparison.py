@@ -396,9 +396,12 @@ def test_who_was_trained_here_is_doubted() -> None:
     assert of(section(samples, controllers=["b"], trained_on=["here"])).doubt == "", "the leader counts"
     assert of(section(samples, controllers=["dstcc-lanes"], trained_on=["there"])).doubt == ""
     trained = of(section(samples, controllers=["dstcc-lanes"], trained_on=["here"]))
-    assert (trained.doubt, trained.word("b")) == ("dstcc was trained on here", LOWER)
+    assert (trained.doubt, trained.word("b")) == ("dstcc-lanes was trained on here", LOWER)
     unknown = of(section(samples, controllers=["dstcc-lanes"], trained_on=None))
-    assert (unknown.doubt, unknown.word("b")) == ("the run does not say what dstcc was trained on", LOWER)
+    assert (unknown.doubt, unknown.word("b")) == (
+        "the run does not say what dstcc-lanes was trained on",
+        LOWER,
+    )
 
 
 def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> None:
@@ -409,7 +412,7 @@ def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> N
 
     assert CHOSEN_ON["dstcc-lanes"]["Mars, two links"] == (1, 6)
     here = of(demo(name="Mars, two links", algorithm="dstcc-lanes"))
-    assert here.doubt == "constants of dstcc were chosen on Mars, two links (seeds 1 to 6)"
+    assert here.doubt == "constants of dstcc-lanes were chosen on Mars, two links (seeds 1 to 6)"
     assert here.word("b") == LOWER
     assert of(demo(name="another", algorithm="dstcc-lanes")).doubt == ""
     assert of(demo(name="Mars, two links", algorithm="pbq")).doubt == "", "whose constants these are not"
@@ -473,7 +476,7 @@ def test_scenarios_together_are_doubted_as_one_of_them_is() -> None:
         section(samples, controllers=["dstcc-lanes"], trained_on=["two"], name=name)
         for name in ("one", "two")
     )
-    assert of_all(fresh, seen).doubt == of_all(seen, fresh).doubt == "dstcc was trained on two"
+    assert of_all(fresh, seen).doubt == of_all(seen, fresh).doubt == "dstcc-lanes was trained on two"
     assert of_all(fresh, fresh).doubt == ""
 
 
@@ -616,5 +619,5 @@ def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:
 def test_a_doubt_is_minded_where_there_is_one() -> None:
     samples = {"dstcc-lanes": HIGH, "b": MIXED}
     doubted = verdict(section(samples, controllers=["dstcc-lanes"], trained_on=["here"]))
-    assert "Mind that dstcc was trained on here." in doubted
+    assert "Mind that dstcc-lanes was trained on here." in doubted
     assert "Mind that" not in verdict(section(samples))
