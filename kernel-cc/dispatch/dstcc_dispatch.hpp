@@ -17,8 +17,9 @@
 //   next_in_time   Level by level: the first layer with time for a repair, else the first in time at all. If no level has
 //                  one, the newest that light could still bring: windows grow only if they are used.
 //   next_in_turn   Over all levels, the layer whose turn is first: of those to be sheltered where a round trip is left for
-//                  a repair; else with time for a repair; else in time; else in time on a path that the table gives to
-//                  others. If there is none, the newest, as above.
+//                  a repair, unless all paths leave it and another's deadline comes before that of the repair; else with time
+//                  for a repair; else in time; else in time on a path that the table gives to others. If there is none, the
+//                  newest, as above.
 //
 // Both are asked with a view of the sender:
 //
@@ -352,6 +353,20 @@ typename View::Set shelters(const View& view, Object object) {
     return found == usable ? 0 : found;
 }
 
+// Whether a layer that is not to be sheltered is needed before the repair of one that is would have to leave.
+template <class View>
+bool needed_before_repair(const View& view, Object sheltered) {
+    Time repair = 0;
+    for (auto left = view.usable(); left != 0; left &= left - 1)
+        repair = std::max(repair, view.forecast(lowest_path(left)).repair_ns);
+    const Time before = view.layer(sheltered).deadline - repair;
+    return std::any_of(view.levels().begin(), view.levels().end(), [&](const WaitingLevel& level) {
+        if (level.empty()) return false;
+        const Layer front = view.layer(level.front());
+        return view.entry(front.layer) != kRepairable && front.deadline < before;
+    });
+}
+
 // As next_in_time(), by turns.
 template <class View>
 bool next_in_turn(const View& view, typename View::Set& paths, Object& object) {
@@ -378,8 +393,9 @@ bool next_in_turn(const View& view, typename View::Set& paths, Object& object) {
             if (slack == Slack::kRoundTrip && !sheltered) continue;
             Set set = by_table ? of_table(level.front()) : ready;
             // Deadlines rise along the level: what holds for the front holds for all behind it.
-            if (by_table && sheltered)
-                if (const Set there = shelters(view, level.front())) set &= there;
+            const Set there = by_table && sheltered ? shelters(view, level.front()) : 0;
+            if (there != 0) set &= there;
+            if (slack == Slack::kRoundTrip && there == 0 && needed_before_repair(view, level.front())) continue;
             Object candidate = 0;
             // What has its turn later than the best is not looked for, and no more than a few dozen are passed over.
             const auto passable = [&](Object o, std::size_t looked) {

@@ -179,6 +179,13 @@ def by_table(case: Case, what: int, ready: int) -> int:
     return ready
 
 
+def needed_before_repair(case: Case, sheltered: int) -> bool:
+    """Whether a layer that is not to be sheltered is due before the repair of one that is has to leave."""
+    repair = max((path.repair for s, path in enumerate(case.paths) if case.usable >> s & 1), default=0)
+    others = (level for level in case.waiting() if level and entry(case, level) != REPAIRABLE)
+    return any(case.layers[level[0]].deadline < case.layers[sheltered].deadline - repair for level in others)
+
+
 def in_turn_reference(case: Case) -> tuple[int, int] | None:
     ready = case.ready & (1 << len(case.paths)) - 1
     usable = case.usable & (1 << len(case.paths)) - 1
@@ -201,6 +208,8 @@ def in_turn_reference(case: Case) -> tuple[int, int] | None:
             repairable = fitting(case, level[0], ROUND_TRIP, usable)
             if table and sheltered and repairable not in (0, usable):
                 paths &= repairable
+            elif slack == ROUND_TRIP and needed_before_repair(case, level[0]):
+                continue
             if paths and (o := oldest(case, level, slack, paths)) is not None:
                 candidates.append((turn(o), m, o, paths))
         if candidates:
@@ -365,6 +374,26 @@ def test_turns_of_base_layers_come_before_all_others() -> None:
 )
 def test_what_the_table_allows(what: int, usable: int, strict: bool, expected: int) -> None:
     assert dispatch.allowed(what, 0b111, usable, 3, strict) == expected
+
+
+@pytest.mark.parametrize(
+    ("deadline", "needed", "expected"),
+    [
+        (180, 120, (0, 0b11)),  # a repair leaves at 120 at the latest
+        (181, 120, (1, 0b11)),
+        (81, 0, (0, 0b11)),  # there at 20; a round trip of 60 is left
+        (79, 0, (0, 0b01)),  # a round trip of 40 is left on the first path, which it has for itself
+        (59, 30, (1, 0b11)),  # none is left
+    ],
+)
+def test_what_every_path_can_repair_waits_for_what_is_needed_before_its_repair(
+    deadline: int, needed: int, expected: tuple[int, int]
+) -> None:
+    """By turns the higher layer would be first, at 5 and the base layer at 10; only the base layer is sheltered."""
+    base, higher = Layer(release=10, deadline=deadline), Layer(deadline=needed or 79, layer=1)
+    paths = tuple(Path(per_byte=0.0, repair=repair) for repair in (40, 60))
+    case = Case((base, higher), paths, share=0.0, gap=5, table=(REPAIRABLE, AUTOMATIC), usable=0b11)
+    assert case.asked("next_in_turn") == expected
 
 
 def test_a_few_dozen_blocked_layers_are_passed_over_by_turns_and_all_otherwise() -> None:
