@@ -92,7 +92,7 @@ LAZY = {
     },
     "packet logs and pages are written by those who ask for them": {
         "dstcc/run/logs.py": 2,
-        "dstcc/report/writing.py": 4,
+        "dstcc/report/writing.py": 5,
     },
     "a wheel has no sources, and counts the compiled engine": {"dstcc/run/identity.py": 1},
     "every pytest session of the machine loads the plugin": {"dstcc/pytest_plugin.py": 5},

@@ -12,6 +12,7 @@ from dstcc.outputs import check_output
 from dstcc.spreadsheet import to_csv
 
 from . import text
+from .browser import PAPERS, to_pdf, to_png
 from .mark import FIGURES, REPORT
 from .model import Report
 
@@ -91,7 +92,6 @@ def write_report(
 
 def _printed(report: Report, form: str, screenings: Screenings | None, paper: str) -> bytes:
     """The two pages to hand over."""
-    from .browser import PAPERS, to_pdf, to_png
     from .sheet import render_sheet
 
     page = CONTROL.sub("\ufffd", render_sheet(report, screenings, PAPERS[paper]))

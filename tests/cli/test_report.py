@@ -188,7 +188,7 @@ def test_another_process_writes_the_same_bytes(run_path: Path, tmp_path: Path) -
     assert pages[0] == pages[1]
 
 
-@pytest.mark.parametrize("name", ["r.pdf", "r.txt", "r.HTML.gz"])
+@pytest.mark.parametrize("name", ["r.jpg", "r.txt", "r.HTML.gz"])
 def test_an_ending_that_no_report_has_is_refused(run_path: Path, tmp_path: Path, name: str) -> None:
     done = report(run_path, "-o", tmp_path / name)
     assert done.exit_code == 2
