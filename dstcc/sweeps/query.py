@@ -56,6 +56,7 @@ class Tables:
         self._connection = duckdb.connect(config={"python_enable_replacements": False})
         once = self._once()
         parts = dataset(self._place)
+        self._lacking = "" if parts is not None else _lacking(self._place)
         if parts is None:
             self._connection.execute("CREATE VIEW trials AS SELECT NULL AS key WHERE false")
         else:
@@ -103,7 +104,7 @@ class Tables:
                 f"query: needs more than {size:.1f} GiB, half of this machine's memory"
             ) from None
         except self._error as error:
-            raise InputError(f"query: {error}") from None
+            raise InputError(f"query: {self._lacking}{error}") from None
         finally:
             late.cancel()
 
@@ -139,6 +140,17 @@ class Tables:
         ]
         types = [pa.field(name, pa.int64() if name == "tries" else pa.string()) for name in FAILURES]
         return pa.Table.from_pylist(rows, schema=pa.schema(types))
+
+
+def _lacking(place: Place) -> str:
+    """Why a study without parts has no columns."""
+    waiting = len(set(place.fresh.found()))
+    if not waiting:
+        return f"{place.path}: no trial has finished yet. "
+    return (
+        f"{place.path}: {waiting} finished trials are in no table yet, as the sweep was killed; "
+        "the next dstcc sweep puts them there. "
+    )
 
 
 def _in_plain_types(relation: Any) -> Any:

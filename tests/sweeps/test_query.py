@@ -24,6 +24,7 @@ from dstcc.sweeps.query import Tables, whole_table
 from tests.made_results import toy_bound, toy_simulate
 from tests.sweeps import million
 from tests.sweeps.made import TRIALS, contents, sweep, write
+from tests.sweeps.test_conduct import stop_after
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +214,26 @@ def test_a_part_whose_pages_are_damaged_is_named(tmp_path: Path, finished: Path)
             read(tmp_path / "out")
     with Tables(tmp_path / "out") as tables, pytest.raises(InputError, match=r"^query: "):
         tables.ask("SELECT * FROM trials WHERE seed = 1")
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_study_without_tables_says_what_has_finished(tmp_path: Path, study: Path) -> None:
+    """Killed before its first part; after Ctrl-C finished trials are in parts."""
+    with pytest.raises(KeyboardInterrupt):
+        sweep(study, tmp_path / "out", stop_after(3))
+    with Tables(tmp_path / "out") as tables:
+        assert tables.ask(
+            "SELECT count(DISTINCT algorithm) > 0 AS some, count(*) AS n FROM trials"
+        ).to_pylist() == [{"some": True, "n": 3}]
+    place = Place(tmp_path / "out")
+    key = whole_table(place)["key"][0].as_py()
+    for part in place.trials.iterdir():
+        part.unlink()
+    for waiting, said in ((0, "no trial has finished yet"), (1, "1 finished trials are in no table yet")):
+        if waiting:
+            place.fresh.save(key, {"row": {}})
+        with Tables(tmp_path / "out") as tables, pytest.raises(InputError, match=said):
+            tables.ask("SELECT algorithm FROM trials")
 
 
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
