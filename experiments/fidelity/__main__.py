@@ -1,7 +1,7 @@
 """The simulator beside the kernel: the same transfers and missions on both, in a table.
 
     python -m experiments.fidelity -o DIR [--grid NAME].. [--congestion NAME].. [--rtt S].. [--loss P].. [--links N]..
-        [--seeds N] [--longer N] [--simulator-only]
+        [--seeds N] [--longer N] [--finer N] [--simulator-only]
 
 Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
 runs on the kernel has changed). The table is ``DIR/fidelity.md``. Files of these names that are not its own stay, and
@@ -15,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from dstcc_kernel.build import find
@@ -118,6 +119,9 @@ def _arguments() -> argparse.Namespace:
     defaults = ", ".join(f"{count} for {name}" for name, count in SEEDS.items())
     parser.add_argument("--seeds", type=int, help=f"runs of the kernel a cell; {defaults}")
     parser.add_argument("--longer", type=int, default=1, help="times the runs' usual length")
+    parser.add_argument(
+        "--finer", type=int, default=1, help="times the looks of the kernel's program a round trip"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--simulator-only", type=Path, metavar="FILE", help="take the kernel's runs from FILE, run none"
@@ -139,7 +143,8 @@ def main() -> int:
             kept = read_runs(options.simulator_only)
             runs = kept_runs(cells, kept)
         else:
-            runs = run(cells, options.seeds, kept_in, options.jobs)
+            carry = partial(carried, finer=options.finer)
+            runs = run(cells, options.seeds, kept_in, options.jobs, carry)
         rows = compare(runs)
         lines = [*tables(rows), *summary(rows)]
         options.output.mkdir(parents=True, exist_ok=True)

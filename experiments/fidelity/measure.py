@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dstcc_kernel import backend
+from dstcc_kernel.plan import TICKS_PER_RTT
 from dstcc_kernel.source import RELEASES
 
 from dstcc import engine
@@ -70,11 +71,12 @@ def _crossing(config: EngineConfig) -> EngineConfig:
     return replace(config, links=tuple(links))
 
 
-def carried(cell: Cell, seed: int) -> Seen:
-    """A cell by its kernel, which is the one that is meant."""
+def carried(cell: Cell, seed: int, finer: int = 1) -> Seen:
+    """A cell by its kernel, which is the one that is meant. The program looks ``finer`` times as often."""
     scenario = scenario_of(cell, seed)
     setup = draw_trial(scenario, load_source(scenario), seed)
-    tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
+    looks = (TICKS_PER_RTT if cell.judged else LOOKS_PER_RTT) * finer
+    tick_ns = None if cell.judged and finer == 1 else round(cell.rtt_s / looks * 1e9)
     result = backend.run(engine_config(scenario, setup, cell.congestion, _scheduler(cell)), tick_ns=tick_ns)
     return _seen(cell, scenario, setup, result)
 

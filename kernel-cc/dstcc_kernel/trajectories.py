@@ -42,6 +42,7 @@ from .trajectory import (
     thinned,
 )
 from .trajectory_cases import CASES, DECISIONS, laws
+from .transfer import STALE
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
 """Bytes that the link does not charge: timestamps; MPTCP's mapping, and its acknowledgement alone."""
@@ -223,7 +224,10 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         "silence_slots": SILENCE_SLOTS,
         "start_s": START_NS / 1e9,
         "buffer_bytes": buffer,
-        "sysctls": {"net/mptcp/scheduler": SCHEDULER} if case.places else {},
+        "sysctls": {
+            **({"net/mptcp/scheduler": SCHEDULER} if case.places else {}),
+            **({STALE: str(case.stale_timers)} if case.stale_timers else {}),
+        },
         "plan": "\n".join(plan) + "\n",
         "program": str(program("trajectory")),
         "addresses": [address(k) for k in range(len(case.paths))],

@@ -103,6 +103,8 @@ class Case:
     """Writes are of so many layers, by turns."""
     places: tuple[int, ...] = ()
     """By layer, the link that has it: the scheduler is our module's, and the simulator's `layer-pinned`."""
+    stale_timers: int = 0
+    """``net.mptcp.stale_loss_cnt``, as the backend sets it for a round trip; 0 leaves the kernel's 4."""
     without: tuple[str, ...] = ()
     """Controls that it is not recorded of."""
     mptcp: bool = True

@@ -6,6 +6,7 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 
 from __future__ import annotations
 
+from .plan import MOST_TIMERS
 from .trajectory import ENDLESS, SEGMENT, Case, Decision, ScriptedLink
 
 ALL = ENDLESS // SEGMENT
@@ -122,6 +123,17 @@ CASES: tuple[Case, ...] = (
         without=("bbr", *AGENT),
     ),
     Case(
+        "lanes-8",
+        "Eight lanes share a queue of a quarter of what a link of 25 s holds, and always have data",
+        700.0,
+        rtt_s=25.0,
+        bdp=400,
+        queue=100,
+        writes=((0.0, ALL),) * 8,
+        lanes=8,
+        without=("bbr", *AGENT),
+    ),
+    Case(
         "mars",
         "True time at Mars: the round trip of 400 s is more than three of the longest timeouts",
         12_000.0,
@@ -205,6 +217,7 @@ CASES: tuple[Case, ...] = (
         writes=tuple((round(1.5 + 37.3 * k, 1), 4) for k in range(100)),
         paths=(ScriptedLink(450.0, 40),),
         layers=2,
+        stale_timers=MOST_TIMERS,
         without=("bbr", *AGENT),
     ),
 )

@@ -18,17 +18,20 @@ CHOICE = ["--grid", "saturated", "--congestion", "newreno", "--rtt", "0.1", "--l
 def test_what_is_done_is_kept_when_a_trial_fails_and_the_status_tells_goals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["fidelity", "-o", str(tmp_path), *CHOICE, "--seeds", "2"])
+    monkeypatch.setattr(
+        "sys.argv", ["fidelity", "-o", str(tmp_path), *CHOICE, "--seeds", "2", "--finer", "10"]
+    )
 
-    def fails(cell: Cell, seed: int) -> Seen:
+    def fails(cell: Cell, seed: int, finer: int) -> Seen:
+        assert finer == 10
         if seed == 2:
             raise DstccError("the guest died")
         return simulated(cell, seed)
 
-    monkeypatch.setattr(fidelity.run, "__defaults__", (fails,))
+    monkeypatch.setattr(fidelity, "carried", fails)
     assert fidelity.main() == 1
     assert "fidelity: the guest died" in capsys.readouterr().err
-    monkeypatch.setattr(fidelity.run, "__defaults__", (simulated,))
+    monkeypatch.setattr(fidelity, "carried", lambda cell, seed, finer: simulated(cell, seed))
     assert fidelity.main() == 0
     said = capsys.readouterr()
     assert "seed 1" not in said.err and "seed 2" in said.err
