@@ -148,6 +148,37 @@ class Relay:
 
 
 @dataclass(frozen=True)
+class Node:
+    """A node on the way, which forwards packets (``engine/src/link/node.hpp``)."""
+
+    name: str
+    number: int
+    """The same wherever a path goes over it."""
+    storage_bytes: int = 0
+    """For all that waits there, in wire bytes. 0: each of its lines has its own queue (``queue_bytes``), and what meets an
+    outage is lost."""
+    when_full: str = "drop-tail"
+    """``drop-tail``, ``drop-head`` or ``lowest-layer``."""
+    restart_ns: tuple[int, ...] = ()
+    """When it restarts: rising, each later than the boot before it."""
+    boot_ns: int = 0
+    """How long it then takes nothing and sends nothing."""
+    keeps_over_restart: bool = False
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A hop of a path from a node on."""
+
+    number: int
+    """Paths with hops of the same number share it, and meet in its queue."""
+    node: Node
+    """From which the data leaves."""
+    line: Link
+    """Both directions of the hop; what a link says of subflows, flows, scripts and further hops it does not have."""
+
+
+@dataclass(frozen=True)
 class Link:
     """One physical path: *down* carries data (spacecraft to Earth), *up* carries acknowledgements."""
 
@@ -192,6 +223,15 @@ class Link:
     hidden_share: tuple[float, ...] = ()
     relay: Relay | None = None
     """A second hop of the data direction."""
+    onward: tuple[Hop, ...] = ()
+    """A path over nodes: its hops but the first. What stands here is then what its sender's node has: the line of the
+    first hop, and the light time of the whole path."""
+    first_t_ns: tuple[int, ...] = ()
+    """Of a path over nodes: the first hop's own delay, as ``delay_t_ns`` and so on have the path's."""
+    first_delay_ns: tuple[int, ...] = ()
+    first_slope: tuple[float, ...] = ()
+    first_hop_of: int = -1
+    """The earlier path with the same first hop; -1: it has one of its own."""
     queue_packets: int = 0
     """In the place of ``queue_bytes``: the data direction's queue holds so many packets of any size, as netem's does
     (``sch_netem.c``: ``sch->q.qlen >= sch->limit``). 0: it counts bytes."""
@@ -546,6 +586,28 @@ class FlowResult:
 
 
 @dataclass(frozen=True)
+class NodeResult:
+    """What came to a node and what became of it: came = left + held + dropped + lost in restarts, data and
+    acknowledgements of all; the ``slot_`` columns have an entry per slot, as :class:`Samples`."""
+
+    number: int
+    came_packets: int
+    left_packets: int
+    held_packets: int
+    """At the end."""
+    dropped_packets: int
+    """As there was no room."""
+    lost_in_restarts_packets: int
+    most_held_bytes: int
+    slot_held_bytes: Int64Array
+    """At the slot's end, on the wire."""
+    slot_dropped_packets: Int64Array
+    """Since the beginning."""
+    slot_lost_in_restarts_packets: Int64Array
+    """Likewise."""
+
+
+@dataclass(frozen=True)
 class Trace:
     """Every packet that was put on a link or came out of it, in order of time; n rows.
 
@@ -727,6 +789,8 @@ class EngineResult:
     totals: TransportStats
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
+    nodes: tuple[NodeResult, ...] = ()
+    """Those on the ways, in the order in which paths name them."""
     trace: Trace | None = None
     """``None`` unless asked for."""
     steps: Steps | None = None

@@ -103,6 +103,24 @@ struct Shares {
     std::vector<double> share;  // above 0, at most 1
 };
 
+// What a node drops when what comes does not fit into its storage (link/node.hpp).
+enum class WhenFull { kDropTail, kDropHead, kLowestLayer };
+template <>
+inline constexpr std::array kWords<WhenFull>{"drop-tail", "drop-head", "lowest-layer"};
+
+// A node on the way that forwards packets.
+struct NodeConfig {
+    std::int64_t number = 0;         // the same of each path over it
+    std::int64_t storage_bytes = 0;  // of all its hops; 0: a queue in front of each line, and what is dark loses
+    WhenFull when_full = WhenFull::kDropTail;
+    std::vector<Time> restart_ns;  // each later than the boot of the one before
+    Time boot_ns = 0;
+    bool keeps_over_restart = false;
+    DSTCC_FIELDS(number, storage_bytes, when_full, restart_ns, boot_ns, keeps_over_restart)
+};
+
+struct HopConfig;
+
 struct LinkConfig {
     double rate_bps = 0, up_rate_bps = 0;
     std::vector<Time> delay_t_ns, delay_ns;
@@ -120,9 +138,24 @@ struct LinkConfig {
     std::vector<std::pair<std::int64_t, int>>
         drops;  // a segment of the subflow's, and how many of its transmissions are lost
     std::optional<RelayConfig> relay;
+    // A path over nodes: the rest of its hops. What stands above is then what its sender's node has: the line of the first
+    // hop, and the light time of the whole path, of which the first hop's is this.
+    std::vector<HopConfig> onward;
+    std::vector<Time> first_t_ns, first_delay_ns;
+    std::vector<double> first_slope;
+    int first_hop_of = -1;  // the path whose first hop is this one's, too; -1: it has one of its own
     DSTCC_FIELDS(rate_bps, up_rate_bps, delay_t_ns, delay_ns, delay_slope, queue_bytes, up_queue_bytes, queue_packets,
                  loss, up_loss, outages_ns, up_outages_ns, unannounced_ns, rate.t_ns, rate.share, up_rate.t_ns,
-                 up_rate.share, hidden.t_ns, hidden.share, cross_traffic, subflows, flows, drops, relay)
+                 up_rate.share, hidden.t_ns, hidden.share, cross_traffic, subflows, flows, drops, relay, onward,
+                 first_t_ns, first_delay_ns, first_slope, first_hop_of)
+};
+
+// A hop from a node on: the line of its own. The same number, the same hop.
+struct HopConfig {
+    std::int64_t number = 0;
+    NodeConfig node;
+    LinkConfig line;
+    DSTCC_FIELDS(number, node, line)
 };
 
 // Whose receive window grows as a receiver's does here.

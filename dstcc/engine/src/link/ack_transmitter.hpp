@@ -25,25 +25,39 @@ public:
             wire.observers_.log->ack_sent(now, sender, ack.cumulative, ack.blocks, ack.sacks, ack.kind == kSyn,
                                           passage);
         if (passage.arrive_ns == kNever) return;
-        if (ack.sacks > 0) {
-            SackBlocks& blocks = wire.blocks_.emplace_back();
-            for (int i = 0; i < ack.sacks; ++i) {
-                blocks.begin[i] = static_cast<std::uint32_t>(ack.blocks[i].begin - ack.cumulative);
-                blocks.end[i] = static_cast<std::uint32_t>(ack.blocks[i].end - ack.cumulative);
-            }
-        }
-        AckPacket& packet = wire.put_ack(passage.arrive_ns, ack.one_way_ns, ack.delivered);
-        packet.echo_ns = ack.echo_ns;
-        packet.cumulative = static_cast<std::uint32_t>(ack.cumulative);
-        packet.sender = static_cast<std::uint16_t>(sender);
-        packet.sacks = static_cast<std::uint8_t>(ack.sacks);
-        packet.kind = ack.kind;
+        if (__builtin_expect(wire.beyond_ != nullptr, 0)) return send_beyond(passage.arrive_ns, sender, ack, bytes);
+        if (ack.sacks > 0) fill(ack, wire.blocks_.emplace_back());
+        fill(ack, sender, wire.put_ack(passage.arrive_ns, ack.one_way_ns, ack.delivered));
     }
 
     // Until when what was put on its way keeps the uplink.
     Time busy_ns() const { return up_->busy_ns(); }
 
 private:
+    [[gnu::always_inline]] static void fill(const Ack& ack, SackBlocks& blocks) {
+        for (int i = 0; i < ack.sacks; ++i) {
+            blocks.begin[i] = static_cast<std::uint32_t>(ack.blocks[i].begin - ack.cumulative);
+            blocks.end[i] = static_cast<std::uint32_t>(ack.blocks[i].end - ack.cumulative);
+        }
+    }
+    [[gnu::always_inline]] static void fill(const Ack& ack, std::size_t sender, AckPacket& packet) {
+        packet.echo_ns = ack.echo_ns;
+        packet.cumulative = static_cast<std::uint32_t>(ack.cumulative);
+        packet.sender = static_cast<std::uint16_t>(sender);
+        packet.sacks = static_cast<std::uint8_t>(ack.sacks);
+        packet.kind = ack.kind;
+    }
+    // To a node.
+    [[gnu::noinline, gnu::cold]] void send_beyond(Time at, std::size_t sender, const Ack& ack,
+                                                  std::uint32_t bytes) const {
+        Wire::WholeAck whole{};
+        fill(ack, whole.blocks);
+        fill(ack, sender, whole.packet);
+        whole.one_way_ns = ack.one_way_ns;
+        whole.delivered = ack.delivered;
+        wire_->beyond_->acks.enter(whole, at, bytes, 0);
+    }
+
     Wire* wire_;
     Direction* up_;
 };

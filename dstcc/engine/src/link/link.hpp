@@ -1,15 +1,18 @@
-// A link: its two directions. Whose packets are on them, each who puts some there keeps for himself (link/wire.hpp, link/way.hpp).
+// What the ends of a path are given: the line of the data at its sender, that of the acknowledgements at its receiver. Whose packets
+// are on them, each who puts some there keeps for himself (link/wire.hpp, link/way.hpp).
 #pragma once
 
 #include "link/direction.hpp"
 
 namespace dstcc {
 
+class Network;
+
 struct Link {
-    Link(const LinkConfig& config, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes)
-        : down(config, false, seed, index, full_bytes),
-          up(config, true, seed, index, full_bytes) {}
-    Direction down, up;
+    Direction &down, &up;
+    // Where they lead to a node, and not to the other end.
+    Network* network = nullptr;
+    std::size_t number = 0;
 };
 
 }  // namespace dstcc

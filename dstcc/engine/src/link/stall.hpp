@@ -22,13 +22,18 @@ inline bool stalled(Time now, Time quiet_since, Time rto_max, Time longest_one_w
 // Outages are known, and waiting for their end is no stall unless they have none: the end of the last one that has begun.
 inline Time dark_until(const EngineConfig& config, Time now) {
     Time until = 0;
-    for (const LinkConfig& link : config.links)
+    const auto look = [&](const LinkConfig& link) {
         for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns}) {
             const auto next = std::upper_bound(outages->begin(), outages->end(), std::pair(now, kNever));
             if (next == outages->begin()) continue;
             const Time end = std::prev(next)->second;
             if (end < kForeverNs) until = std::max(until, end);
         }
+    };
+    for (const LinkConfig& link : config.links) {
+        look(link);
+        for (const HopConfig& hop : link.onward) look(hop.line);
+    }
     return until;
 }
 

@@ -32,7 +32,14 @@ public:
             fill(seen);
             wire.tell_observers(seen, number, first, passage);
         }
-        if (passage.arrive_ns != kNever) fill(wire.put_data(passage.arrive_ns));
+        if (passage.arrive_ns == kNever) return passage.wait_ns;
+        if (__builtin_expect(wire.beyond_ != nullptr, 0)) {
+            DataPacket packet{};
+            fill(packet);
+            wire.send_beyond(packet, bytes + header_bytes);
+        } else {
+            fill(wire.put_data(passage.arrive_ns));
+        }
         return passage.wait_ns;
     }
     // How long a packet that comes now waits for its service, and what is before it.

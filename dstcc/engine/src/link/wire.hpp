@@ -3,10 +3,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 
 #include "core/events.hpp"
 #include "core/ring.hpp"
-#include "link/link.hpp"
+#include "link/network.hpp"
 #include "link/packet_log.hpp"
 #include "link/packets.hpp"
 
@@ -31,7 +32,9 @@ public:
         : link_(&link),
           arrivals_(arrivals),
           answers_(answers),
-          head_(index) {}
+          head_(index) {
+        if (link.network != nullptr) beyond_ = std::make_unique<Beyond>(*this, link);
+    }
     // Transmissions that a script takes away, on the far end of the link (LinkConfig::drops).
     void script(const std::vector<std::pair<std::int64_t, int>>& drops) { drops_ = {drops.begin(), drops.end()}; }
     void carry_beside(Beside beside) { beside_ = beside; }
@@ -70,17 +73,73 @@ public:
     std::int64_t take_delivered() { return take(delivered_); }
     SackBlocks take_blocks() { return take(blocks_); }
 
-    std::int64_t data_under_way() const { return data_.size(); }
-    std::int64_t acks_under_way() const { return acks_.size(); }
+    std::int64_t data_under_way() const { return data_.size() + (beyond_ ? beyond_->data.under_way : 0); }
+    std::int64_t acks_under_way() const { return acks_.size() + (beyond_ ? beyond_->acks.under_way : 0); }
     // Of the records kept of packets under way.
     std::int64_t bytes() const {
-        return data_.bytes() + acks_.bytes() + blocks_.bytes() + stamps_.bytes() + delivered_.bytes();
+        return data_.bytes() + acks_.bytes() + blocks_.bytes() + stamps_.bytes() + delivered_.bytes() +
+               (beyond_ ? beyond_->data.packets.bytes() + beyond_->acks.packets.bytes() : 0);
     }
 
 private:
     friend class Transmitter;
     friend class AckTransmitter;
     static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
+
+    // An ACK and what travels beside it.
+    struct WholeAck {
+        AckPacket packet;
+        SackBlocks blocks;
+        Time one_way_ns;
+        std::int64_t delivered;
+    };
+    // What is between two nodes, in the order of sending; of what was lost on the way the place stays until a later one arrives.
+    template <class Packet, void (Wire::*kArrive)(const Packet&, Time)>
+    struct Travelling : Carrier {
+        Travelling(Wire& of, const Link& link, bool up)
+            : wire(&of),
+              network(link.network),
+              number(link.network->add(*this, link.number, up)) {}
+        void enter(const Packet& packet, Time at, std::uint32_t bytes, std::uint8_t layer) {
+            network->enter(number, at, packets.end(), bytes, layer);
+            packets.push_back(packet);
+            ++under_way;
+        }
+        void arrives(std::int64_t place, Time at) override {
+            packets.pop_front(place);
+            (wire->*kArrive)(packets.front(), at);
+            packets.pop_front();
+            --under_way;
+        }
+        void is_lost(std::int64_t) override { --under_way; }
+
+        Wire* wire;
+        Network* network;
+        std::uint16_t number;
+        BlockRing<Packet> packets;
+        std::int64_t under_way = 0;
+    };
+    void arrive(const DataPacket& packet, Time at) {
+        DataPacket& put = put_data(at);
+        put = packet;
+        put.arrive_ns = at;
+    }
+    void arrive(const WholeAck& ack, Time at) {
+        if (ack.packet.sacks > 0) blocks_.push_back(ack.blocks);
+        AckPacket& put = put_ack(at, ack.one_way_ns, ack.delivered);
+        put = ack.packet;
+        put.arrive_ns = at;
+    }
+    [[gnu::noinline, gnu::cold]] void send_beyond(const DataPacket& packet, std::uint32_t bytes) {
+        const std::uint8_t layer = packet.bytes > 0 ? link_->network->layer_of(packet.object, packet.order) : 0;
+        beyond_->data.enter(packet, packet.arrive_ns, bytes, layer);
+    }
+    // On a path over nodes.
+    struct Beyond {
+        Beyond(Wire& of, const Link& link) : data(of, link, false), acks(of, link, true) {}
+        Travelling<DataPacket, &Wire::arrive> data;
+        Travelling<WholeAck, &Wire::arrive> acks;
+    };
 
     template <class T>
     static T take(BlockRing<T>& ring) {
@@ -113,6 +172,7 @@ private:
     }
 
     Link* link_;
+    std::unique_ptr<Beyond> beyond_;  // points here: a wire stays where it is made
     BlockRing<DataPacket> data_;
     BlockRing<AckPacket> acks_;
     BlockRing<SackBlocks> blocks_;  // of each ACK that has any

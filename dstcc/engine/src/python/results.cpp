@@ -56,6 +56,17 @@ py::list flow_results(const Flows& of) {
     return out;
 }
 
+py::list node_results(const Network& network) {
+    py::list out;
+    for (std::size_t n = 0; n < network.nodes(); ++n) {
+        py::dict row = to_dict(network.node(n).counts());
+        row["number"] = network.node(n).config().number;
+        row.attr("update")(to_dict(network.samples(n)));
+        out.append(row);
+    }
+    return out;
+}
+
 py::object trace_columns(const TraceColumns& trace) {
     if (trace.t_ns.empty()) return py::none();
     py::dict out = to_dict(trace);
@@ -118,6 +129,7 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     simulation.totals().each([&](const char* name, auto value) { totals[name] = value; });
     out["totals"] = totals;
     out["flows"] = flow_results(simulation.flows());
+    out["nodes"] = node_results(simulation.network());
     for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
     if constexpr (std::is_same_v<Ends, Connection>) {
         out["trace"] = trace_columns(simulation.trace());

@@ -57,6 +57,80 @@ void validate_shares(const Shares& shares) {
     }
 }
 
+void validate_delay(const std::vector<Time>& t_ns, const std::vector<Time>& delay_ns,
+                    const std::vector<double>& slope) {
+    require(!delay_ns.empty() && delay_ns.size() == t_ns.size(), "a delay table has as many times as delays");
+    for (std::size_t i = 0; i < delay_ns.size(); ++i) {
+        require(delay_ns[i] >= 0, "delays must not be negative");
+        require(i == 0 || t_ns[i] > t_ns[i - 1], "delay table times must rise");
+    }
+    require(slope.empty() || slope.size() == delay_ns.size(), "a delay table has as many slopes as delays");
+    for (std::size_t i = 1; i < slope.size(); ++i) {
+        // Control values of the derivative's Bernstein form bound it from below.
+        const double m0 = slope[i - 1], m1 = slope[i];
+        const double secant =
+            static_cast<double>(delay_ns[i] - delay_ns[i - 1]) / static_cast<double>(t_ns[i] - t_ns[i - 1]);
+        require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1, "a curved delay must fall more slowly than time passes");
+    }
+}
+
+void validate_line(const LinkConfig& link) {
+    // 65,535 bytes must take no more than a quarter of what a time can hold.
+    constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
+    require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps,
+            "rates must be at least 0.00023 bit/s");
+    validate_delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
+    for (const auto* loss : {&link.loss, &link.up_loss}) validate(*loss);
+    for (const auto* shares : {&link.rate, &link.up_rate, &link.hidden}) validate_shares(*shares);
+    if (link.relay) {
+        require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
+        require(link.relay->rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
+    }
+    for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns})
+        for (std::size_t i = 0; i < outages->size(); ++i) {
+            require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
+            require(i == 0 || (*outages)[i].first >= (*outages)[i - 1].second, "outages must rise and not overlap");
+        }
+}
+
+void validate_node(const NodeConfig& node, std::int64_t full_bytes) {
+    require(node.storage_bytes == 0 || node.storage_bytes >= full_bytes,
+            "a node's storage holds a full packet, or is 0");
+    require(node.boot_ns >= 0, "a boot takes no less than no time");
+    for (std::size_t i = 0; i < node.restart_ns.size(); ++i)
+        require(node.restart_ns[i] >= (i == 0 ? 0 : node.restart_ns[i - 1] + node.boot_ns),
+                "a node restarts after the boot of the time before");
+}
+
+// A path over nodes: what the engine has for it, and that a hop or node of one number is one.
+void validate_path(const EngineConfig& config, std::size_t number) {
+    const LinkConfig& path = config.links[number];
+    const TransportConfig& t = config.transport;
+    validate_delay(path.first_t_ns, path.first_delay_ns, path.first_slope);
+    require(!path.relay && path.drops.empty() && path.queue_packets == 0,
+            "a path over nodes has no relay, no script of drops, and queues of bytes");
+    require(!config.trace, "packets of paths over nodes are not traced");
+    require(t.congestion != kTransferLtp, "ltp goes over single hops");
+    require(path.first_hop_of < static_cast<int>(number), "a path shares the first hop of an earlier one");
+    if (path.first_hop_of >= 0) {
+        const LinkConfig& other = config.links[static_cast<std::size_t>(path.first_hop_of)];
+        require(other.first_hop_of < 0 && !other.onward.empty() &&
+                    other.onward.front().node.number == path.onward.front().node.number,
+                "a first hop leads to one node");
+        require(path.cross_traffic.empty(), "traffic on a first hop is that of the first path over it");
+    }
+    std::vector<std::int64_t> seen;
+    for (const HopConfig& hop : path.onward) {
+        validate_line(hop.line);
+        validate_node(hop.node, t.mss_bytes + t.header_bytes);
+        for (const CrossTrafficConfig& c : hop.line.cross_traffic) validate_source(c);
+        require(hop.line.onward.empty() && hop.line.flows.empty() && hop.line.drops.empty() && !hop.line.relay,
+                "a hop is a line, and nothing else");
+        require(std::find(seen.begin(), seen.end(), hop.node.number) == seen.end(), "a path is no loop");
+        seen.push_back(hop.node.number);
+    }
+}
+
 // Names only: what values a parameter may have is for its control, which checks them when it is made.
 void validate_parameters(const TransportConfig& transport) {
     for (const auto& [name, given] : transport.parameters) {
@@ -181,38 +255,10 @@ void validate(const EngineConfig& config) {
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(),
                 "layer_links names a link that is not there");
     validate_parameters(t);
-    // 65,535 bytes must take no more than a quarter of what a time can hold.
-    constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
-    for (const LinkConfig& link : config.links) {
-        require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps,
-                "rates must be at least 0.00023 bit/s");
-        require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(),
-                "a delay table has as many times as delays");
-        for (std::size_t i = 0; i < link.delay_ns.size(); ++i) {
-            require(link.delay_ns[i] >= 0, "delays must not be negative");
-            require(i == 0 || link.delay_t_ns[i] > link.delay_t_ns[i - 1], "delay table times must rise");
-        }
-        require(link.delay_slope.empty() || link.delay_slope.size() == link.delay_ns.size(),
-                "a delay table has as many slopes as delays");
-        for (std::size_t i = 1; i < link.delay_slope.size(); ++i) {
-            // Control values of the derivative's Bernstein form bound it from below.
-            const double m0 = link.delay_slope[i - 1], m1 = link.delay_slope[i];
-            const double secant = static_cast<double>(link.delay_ns[i] - link.delay_ns[i - 1]) /
-                                  static_cast<double>(link.delay_t_ns[i] - link.delay_t_ns[i - 1]);
-            require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1,
-                    "a curved delay must fall more slowly than time passes");
-        }
-        for (const auto* loss : {&link.loss, &link.up_loss}) validate(*loss);
-        for (const auto* shares : {&link.rate, &link.up_rate, &link.hidden}) validate_shares(*shares);
-        if (link.relay) {
-            require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
-            require(link.relay->rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
-        }
-        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns})
-            for (std::size_t i = 0; i < outages->size(); ++i) {
-                require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
-                require(i == 0 || (*outages)[i].first >= (*outages)[i - 1].second, "outages must rise and not overlap");
-            }
+    for (std::size_t l = 0; l < config.links.size(); ++l) {
+        const LinkConfig& link = config.links[l];
+        validate_line(link);
+        if (!link.onward.empty()) validate_path(config, l);
     }
     validate_sharing(config);
     const ObjectsConfig& o = config.objects;

@@ -50,6 +50,7 @@ public:
     const Flows& flows() const { return flows_; }
     const TraceColumns& trace() const { return packet_log_.columns(); }
     TransportStats totals() const;
+    const Network& network() const { return network_; }
     Time now() const { return now_; }
     bool over() const { return over_ || finished(); }
     // Every layer delivered or given up.
@@ -65,7 +66,9 @@ private:
 
     void add_sources();
     const EventTree& next_sending() const;
-    Time receiving_next() const { return std::min(heads_.receiving.busy().time(), heads_.receiving.idle().time()); }
+    Time receiving_next() const {
+        return std::min({heads_.receiving.busy().time(), heads_.receiving.idle().time(), network_.next()});
+    }
     bool catch_up(Time next, Time end);
     bool receive(Time until);
     template <class Party>
@@ -77,10 +80,11 @@ private:
     void on_slot();
     void on_source(std::size_t i);
     bool silent_for_good() const;
-    std::int64_t bytes() const { return ends_.bytes() + flows_.bytes(); }
+    std::int64_t bytes() const { return ends_.bytes() + flows_.bytes() + network_.bytes(); }
     void check() const;
 
     EngineConfig config_;
+    Network network_;
     std::vector<Link> links_;
     std::vector<ContactPlan> plans_;
     Heads heads_;
@@ -101,14 +105,14 @@ private:
 // ----------------------------------------------------------------------------------------------------- setting up
 
 std::size_t count_sources(const EngineConfig& config);
-std::vector<Link> make_links(const EngineConfig& config);
 std::vector<ContactPlan> make_plans(const EngineConfig& config);
 inline Time later(Time at, Time by) { return at < kNever - by ? at + by : kNever; }
 
 template <class Ends>
 Trial<Ends>::Trial(const EngineConfig& config)
     : config_(config),
-      links_(make_links(config_)),
+      network_(config_),
+      links_(network_.links()),
       plans_(make_plans(config_)),
       heads_(Ends::heads(config_), Flows::heads(config_), count_sources(config_)),
       packet_log_(count_subflows(config_)),
@@ -118,6 +122,7 @@ Trial<Ends>::Trial(const EngineConfig& config)
         least_down_ns_ = std::min(least_down_ns_, link.down.least_delay());
         least_up_ns_ = std::min(least_up_ns_, link.up.least_delay());
     }
+    least_up_ns_ = std::min(least_up_ns_, network_.least_home());
     add_sources();
     for (std::size_t i = 0; i < sources_.size(); ++i)
         heads_.sending.set_idle(heads_.source(i), sources_[i].traffic.start());
@@ -222,10 +227,20 @@ bool Trial<Ends>::catch_up(Time next, Time end) {
     }
 }
 
-// What is next for the receiving ends, up to and including a time; false if nothing is. At one instant packets go first.
+// What is next for the nodes or the receiving ends, up to and including a time; false if nothing is. At one instant nodes go
+// first, then packets.
 template <class Ends>
 inline bool Trial<Ends>::receive(Time until) {
     const EventTree &packets = heads_.receiving.busy(), &timers = heads_.receiving.idle();
+    if (__builtin_expect(network_.next() <= until, 0)) {
+        if (network_.next() <= std::min(packets.time(), timers.time())) {
+            DSTCC_CHECK(network_.next() >= received_until_, "nothing comes to a node in the past");
+            received_until_ = network_.next();
+            ++events_;
+            network_.step();
+            return true;
+        }
+    }
     if (packets.time() <= timers.time()) {
         if (packets.time() > until) return false;
         const std::size_t head = packets.head(), own = heads_.of_transport.receiving;
@@ -250,7 +265,8 @@ template <class Party>
 [[gnu::always_inline]] inline void Trial<Ends>::receive_run(Party& party, std::size_t place, std::size_t head,
                                                             Time until) {
     const EventTree& timers = heads_.receiving.idle();
-    const Time end = Ends::kAhead ? std::min(until, heads_.receiving.busy_alone_until(head)) : -1;
+    const Time alone = std::min(heads_.receiving.busy_alone_until(head), network_.next() - 1);
+    const Time end = Ends::kAhead ? std::min(until, alone) : -1;
     Time next = heads_.receiving.busy().time();
     do {
         DSTCC_CHECK(next >= received_until_, "nothing arrives in the past");
@@ -277,6 +293,7 @@ template <class Ends>
 void Trial<Ends>::on_slot() {
     flows_.handle_slot(now_);
     ends_.handle_slot(now_);
+    network_.sample();
     memory_.note(bytes());
     check();
     ends_.judge(now_);
@@ -307,16 +324,16 @@ void Trial<Ends>::on_source(std::size_t i) {
 
 template <class Ends>
 void Trial<Ends>::check() const {
-    std::int64_t sent = 0;
     for (std::size_t l = 0; l < links_.size(); ++l) {
         const Direction &down = links_[l].down, &up = links_[l].up;
         const std::int64_t data = ends_.data_under_way(l) + flows_.data_under_way(l);
         const std::int64_t acks = ends_.acks_under_way(l) + flows_.acks_under_way(l);
         DSTCC_CHECK(down.sent() >= down.dropped() + down.lost() + data, "packets are conserved");
         DSTCC_CHECK(up.sent() >= up.dropped() + up.lost() + acks, "packets are conserved");
-        sent += down.sent();
     }
-    DSTCC_CHECK(sent == ends_.packets() + flows_.packets() + cross_packets_, "what links carried, somebody sent");
+    network_.check();
+    DSTCC_CHECK(network_.sent_first() == ends_.packets() + flows_.packets() + cross_packets_,
+                "what links carried, somebody sent");
     ends_.check();
     flows_.check();
 }
@@ -326,10 +343,8 @@ TransportStats Trial<Ends>::totals() const {
     TransportStats out;
     ends_.add_to(out);
     out.sent_wire_bytes = out.sent_payload_bytes + config_.transport.header_bytes * ends_.packets();
-    for (const Link& link : links_) {
-        out.dropped_queue_packets += link.down.dropped();
-        out.lost_channel_packets += link.down.lost();
-    }
+    out.dropped_queue_packets = network_.dropped();
+    out.lost_channel_packets = network_.lost();
     out.events = events_;
     out.engine_peak_bytes += memory_.peak_bytes();
     return out;

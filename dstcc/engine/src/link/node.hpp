@@ -1,0 +1,150 @@
+// A node on the way: what it holds for each of its lines, and what it drops.
+//
+// Without storage a packet joins the queue in front of its line at once, as at a sender, and an outage loses what is in
+// service. With storage a packet waits until its line is free and lit by the contact plan (`PlannedWay::fit`: nothing starts
+// that an announced outage would cut), and counts against the storage until its service ends. All lines of a node share that:
+//
+//     drop-tail      what comes and does not fit is dropped
+//     drop-head      the oldest packets that wait for the same line make room
+//     lowest-layer   the newest packets there of the highest layer above that of what comes make room; base layers stay longest
+//
+// Who has no room even then is dropped itself. A restart loses what is held unless that is kept, and what comes while the node
+// boots; the packet on the line goes on.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "core/ring.hpp"
+#include "link/contact.hpp"
+#include "link/direction.hpp"
+
+namespace dstcc {
+
+// A packet between two hops of a path. Who put it there finds it by its carrier and number.
+struct Token {
+    Time at;  // when it comes to the node
+    std::int64_t number;
+    std::uint32_t bytes;
+    std::uint16_t carrier;
+    std::uint8_t hop, layer;
+};
+static_assert(sizeof(Token) == 24, "the memory budget counts on it: with a packet's record 56 bytes");
+constexpr std::uint16_t kNobody = UINT16_MAX;  // others' datagrams, which go no further
+
+struct NodeCounts {
+    std::int64_t came_packets = 0, left_packets = 0, held_packets = 0, dropped_packets = 0,
+                 lost_in_restarts_packets = 0;
+    std::int64_t held_bytes = 0, most_held_bytes = 0;
+    DSTCC_FIELDS(came_packets, left_packets, held_packets, dropped_packets, lost_in_restarts_packets, most_held_bytes)
+};
+
+class Node {
+public:
+    explicit Node(const NodeConfig& config) : config_(config) {}
+    bool stores() const { return config_.storage_bytes > 0; }
+    const NodeConfig& config() const { return config_; }
+    const NodeCounts& counts() const { return counts_; }
+    bool boots(Time now) const { return now < up_at_ns_; }
+    Time up_at_ns() const { return up_at_ns_; }
+    bool fits(std::uint32_t bytes) const { return counts_.held_bytes + bytes <= config_.storage_bytes; }
+
+    // When the next restart is due.
+    Time next_restart() const { return restart_ < config_.restart_ns.size() ? config_.restart_ns[restart_] : kNever; }
+    void restart(Time now) {
+        ++restart_;
+        up_at_ns_ = now + config_.boot_ns;
+    }
+
+    void come() { ++counts_.came_packets; }
+    void leave() { ++counts_.left_packets; }
+    void hold(std::uint32_t bytes) {
+        ++counts_.held_packets;
+        counts_.held_bytes += bytes;
+        counts_.most_held_bytes = std::max(counts_.most_held_bytes, counts_.held_bytes);
+    }
+    void release(std::uint32_t bytes) {
+        --counts_.held_packets;
+        counts_.held_bytes -= bytes;
+    }
+    void drop() { ++counts_.dropped_packets; }
+    void lose_in_restart() { ++counts_.lost_in_restarts_packets; }
+
+    void check() const {
+        const NodeCounts& c = counts_;
+        DSTCC_CHECK(c.came_packets == c.left_packets + c.held_packets + c.dropped_packets + c.lost_in_restarts_packets,
+                    "a node conserves packets");
+        DSTCC_CHECK(c.held_bytes >= 0 && (c.held_packets > 0) == (c.held_bytes > 0), "a node counts what it holds");
+        DSTCC_CHECK(c.most_held_bytes <= config_.storage_bytes, "a node holds no more than its storage");
+    }
+
+private:
+    NodeConfig config_;
+    NodeCounts counts_;
+    std::size_t restart_ = 0;
+    Time up_at_ns_ = 0;
+};
+
+// What waits at a node for one of its lines, in order. The front may be in service.
+class Waiting {
+public:
+    explicit Waiting(bool by_layer) : by_layer_(by_layer) {}
+    bool empty() const { return packets_.empty(); }
+    const Token& front() { return packets_.front(); }
+    std::int64_t bytes() const {
+        std::int64_t bytes = packets_.bytes();
+        for (const auto& places : places_) bytes += static_cast<std::int64_t>(places.size() * sizeof(std::int64_t));
+        return bytes;
+    }
+
+    void push(const Token& packet) {
+        if (by_layer_) {
+            if (packet.layer >= places_.size()) places_.resize(packet.layer + std::size_t{1});
+            places_[packet.layer].push_back(packets_.end());
+        }
+        packets_.push_back(packet);
+    }
+    Token pop() {
+        const Token front = packets_.front();
+        if (by_layer_) places_[front.layer].pop_front();
+        do packets_.pop_front();
+        while (!packets_.empty() && packets_.front().bytes == 0);  // taken out before
+        return front;
+    }
+    // The oldest, behind what is in service; false if there is none.
+    bool take_oldest(bool serving, Token& taken) {
+        for (oldest_ = std::max(oldest_, packets_.begin() + (serving ? 1 : 0)); oldest_ < packets_.end(); ++oldest_)
+            if (packets_[oldest_].bytes > 0) return take(oldest_, taken);
+        return false;
+    }
+    // The newest of the highest layer above `layer`, likewise.
+    bool take_above(std::uint8_t layer, bool serving, Token& taken) {
+        const std::int64_t first = packets_.begin() + (serving ? 1 : 0);
+        for (std::size_t of = places_.size(); of-- > layer + std::size_t{1};) {
+            if (places_[of].empty() || places_[of].back() < first) continue;
+            const std::int64_t place = places_[of].back();
+            if (place > packets_.begin()) places_[of].pop_back();
+            return take(place, taken);
+        }
+        return false;
+    }
+
+private:
+    // From behind the front its place stays, empty.
+    bool take(std::int64_t place, Token& taken) {
+        if (place == packets_.begin()) {
+            taken = pop();
+        } else {
+            taken = packets_[place];
+            packets_[place].bytes = 0;
+        }
+        return true;
+    }
+
+    bool by_layer_;
+    BlockRing<Token> packets_;
+    std::int64_t oldest_ = 0;
+    std::vector<std::deque<std::int64_t>> places_;  // of each layer's packets, the newest last
+};
+
+}  // namespace dstcc
