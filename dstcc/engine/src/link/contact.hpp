@@ -8,7 +8,7 @@
 //     opening(t) = the least u >= t that passes
 //     reopening(u) = the least opening after something has been in the way since u, which passes
 //
-// Queues are not foreseen: what others send may still carry a SYN into an outage.
+// Over nodes a SYN's answer may wait on its way, and only the first hop is looked at. Queues are not foreseen: what others send may still carry a SYN into an outage.
 #pragma once
 
 #include <algorithm>
@@ -66,13 +66,15 @@ public:
           up_(link, true),
           delay_(link.delay_t_ns, link.delay_ns, link.delay_slope),
           syn_(down_.service_ns(static_cast<std::uint32_t>(header_bytes))),
-          answer_(up_.service_ns(static_cast<std::uint32_t>(header_bytes))) {}
+          answer_(up_.service_ns(static_cast<std::uint32_t>(header_bytes))),
+          over_nodes_(!link.onward.empty()) {}
 
     // kNever if nothing passes any more.
     Time opening(Time at) const {
         while (at < kForeverNs) {
             at = down_.fit(at, syn_);
             if (at >= kForeverNs) break;
+            if (over_nodes_) return at;
             const Time arrives = arrival(at), answered = up_.fit(arrives, answer_);
             if (answered == arrives) return at;
             if (answered >= kForeverNs) break;
@@ -81,6 +83,7 @@ public:
         return kNever;
     }
     Time reopening(Time at) const {
+        if (over_nodes_) return opening(down_.end_after(at));
         const Time sending = down_.end_after(at), answering = up_.end_after(arrival(at));
         return std::min(opening(sending), opening(answering < kForeverNs ? departure(answering) : kNever));
     }
@@ -117,6 +120,7 @@ private:
     PlannedWay down_, up_;
     DelayTable delay_;
     Time syn_, answer_;
+    bool over_nodes_;
 };
 
 }  // namespace dstcc

@@ -7,9 +7,6 @@ namespace dstcc {
 
 namespace {
 
-// Draws of the lines behind nodes are apart from those of the first ones.
-constexpr std::uint64_t kHopNumbers = 1 << 20;
-
 std::uint32_t full_packet(const TransportConfig& transport) {
     return static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
 }

@@ -18,6 +18,9 @@
 
 namespace dstcc {
 
+// Draws of the lines behind nodes are apart from those of the first ones.
+constexpr std::uint64_t kHopNumbers = 1 << 20;
+
 // Whose packets travel.
 class Carrier {
 public:

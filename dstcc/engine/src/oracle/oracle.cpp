@@ -32,7 +32,8 @@
 //
 // A link with a relay has two hops, and carries no more than either: the bound is taken with the first hops, then with the slower
 // hop of each link, and the lesser counts. Chunk k's bytes may use the second hop from release_k + the light in front of it to
-// deadline_k - the light behind it, each the least there is. Its line is lit at any time, and loses nothing.
+// deadline_k - the light behind it, each the least there is. Its line is lit at any time, and loses nothing. Of paths over nodes the
+// first hops are taken, then the last ones, each once however many paths share it; a hop between the two is not looked at.
 //
 // Law: let every packet of link l be lost with the chance p_l, independently. A sender that does not know the draws decides what
 // leaves in a slot before that slot's draw, so of what leaves in any window a share of 1 - p_l arrives in the mean, whatever it
@@ -48,6 +49,7 @@
 #include <stdexcept>
 
 #include "link/contact.hpp"
+#include "link/network.hpp"
 #include "oracle/demands.hpp"
 #include "oracle/supply.hpp"
 
@@ -66,6 +68,37 @@ bool relay_is_slower(const LinkConfig& link) { return link.relay && link.relay->
 Time least_share(const LinkConfig& link, double share) {
     const auto least = static_cast<double>(DelayTable(link.delay_t_ns, link.delay_ns, link.delay_slope).least());
     return std::max<Time>(static_cast<Time>(least * share) - 1, 0);
+}
+
+Time least_of(const LinkConfig& line) { return DelayTable(line.delay_t_ns, line.delay_ns, line.delay_slope).least(); }
+
+// The light that every packet of a path over nodes takes, whenever it leaves.
+Time least_light(const LinkConfig& path) {
+    Time light = DelayTable(path.first_t_ns, path.first_delay_ns, path.first_slope).least();
+    for (const HopConfig& hop : path.onward) light += least_of(hop.line);
+    return light;
+}
+
+// The first hop of a path over nodes, and of those that share it, as a link whose delay is that of the whole path.
+LinkConfig first_of(const EngineConfig& config, std::size_t l) {
+    LinkConfig first = config.links[l];
+    if (first.onward.empty()) return first;
+    Time light = least_light(first);
+    for (const LinkConfig& other : config.links)
+        if (other.first_hop_of == static_cast<int>(l)) light = std::min(light, least_light(other));
+    first.delay_t_ns = {0};
+    first.delay_ns = {light};
+    first.delay_slope.clear();
+    return first;
+}
+
+// The light in front of a path's last hop, the least of all paths that end with it.
+Time least_before_last(const EngineConfig& config, std::int64_t hop) {
+    Time before = kNever;
+    for (const LinkConfig& path : config.links)
+        if (!path.onward.empty() && path.onward.back().number == hop)
+            before = std::min(before, least_light(path) - least_of(path.onward.back().line));
+    return before;
 }
 
 // The hop behind a link's relay as a link of its own.
@@ -170,14 +203,30 @@ public:
           question_(question),
           costs_(config.transport, question.any_packets) {
         take_chunks();
-        const bool relays = std::any_of(config.links.begin(), config.links.end(), relay_is_slower);
-        for (const bool slower_hops : {false, true}) {
-            if (slower_hops && !relays) break;
+        const bool further = std::any_of(config.links.begin(), config.links.end(), [](const LinkConfig& link) {
+            return relay_is_slower(link) || !link.onward.empty();
+        });
+        for (const bool later_hops : {false, true}) {
+            if (later_hops && !further) break;
             std::vector<Hop> hops;
+            std::vector<std::int64_t> last;  // hops that were taken
             for (std::size_t l = 0; l < config.links.size(); ++l) {
                 const LinkConfig& link = config.links[l];
-                const bool second = slower_hops && relay_is_slower(link);
-                const LinkConfig of = second ? second_hop(link) : link;
+                if (later_hops && !link.onward.empty()) {
+                    const HopConfig& hop = link.onward.back();
+                    if (std::find(last.begin(), last.end(), hop.number) != last.end()) continue;
+                    last.push_back(hop.number);
+                    const WireSizes sizes = wire_sizes(config, hop.line, question.any_packets);
+                    Channel channel = channel_of(l, sizes.full);
+                    const auto index = kHopNumbers + static_cast<std::uint64_t>(hop.number);
+                    channel.direction = Direction(hop.line, false, config.seed, index, sizes.full);
+                    channel.share = 1;
+                    hops.emplace_back(hop.line, sizes, std::move(channel), least_before_last(config, hop.number));
+                    continue;
+                }
+                if (link.first_hop_of >= 0) continue;  // it is taken
+                const bool second = later_hops && relay_is_slower(link);
+                const LinkConfig of = second ? second_hop(link) : first_of(config, l);
                 const WireSizes sizes = wire_sizes(config, of, question.any_packets);
                 Channel channel = channel_of(l, sizes.full);
                 if (second) {

@@ -1,0 +1,311 @@
+"""Paths over nodes: when packets arrive by the formulas alone, what a node drops, and what holds on any network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine import (
+    NEVER_NS,
+    Coding,
+    CrossTraffic,
+    EngineConfig,
+    EngineResult,
+    Hop,
+    Link,
+    Loss,
+    Node,
+    Objects,
+    TcpConstants,
+    Transport,
+    clairvoyant_weight,
+    simulate,
+)
+
+S = 1_000_000_000
+WIRE = 1500
+PATIENT = TcpConstants(rto_initial_s=1e5, rto_min_s=1e5, rto_max_s=2e5)
+"""Nothing is sent twice because an answer takes its time."""
+
+
+def line(name: str, rate_bps: float = 120_000.0, delay_s: float = 1.0, **keys: Any) -> Link:
+    return Link(
+        name=name,
+        rate_bps=rate_bps,
+        up_rate_bps=keys.pop("up_rate_bps", rate_bps),
+        delay_t_ns=(0,),
+        delay_ns=(round(delay_s * S),),
+        queue_bytes=keys.pop("queue_bytes", 10**9),
+        up_queue_bytes=10**9,
+        **keys,
+    )
+
+
+def path(first: Link, *onward: Hop, **keys: Any) -> Link:
+    total = first.delay_ns[0] + sum(hop.line.delay_ns[0] for hop in onward)
+    return replace(
+        first, delay_ns=(total,), first_t_ns=(0,), first_delay_ns=first.delay_ns, onward=onward, **keys
+    )
+
+
+def packets(count: int, gap_s: float = 0.05, layers: int = 1, **columns: Any) -> Objects:
+    """Layers of one full packet each."""
+    number = np.arange(count)
+    return Objects(
+        chunk=number // layers,
+        layer=number % layers,
+        payload_bytes=np.full(count, 1460),
+        release_ns=(number // layers * round(gap_s * S)) + 100 * S,
+        deadline_ns=columns.pop("deadline_ns", np.full(count, NEVER_NS)),
+    )
+
+
+def config(*links: Link, objects: Objects, **keys: Any) -> EngineConfig:
+    transport = {"congestion": "fixed", "scheduler": "minrtt", "constants": PATIENT, **keys.pop("transport", {})}
+    transport.setdefault("parameters", {"fixed": {"cwnd_segments": (10**6,) * len(links)}})
+    return EngineConfig(
+        seed=keys.pop("seed", 1),
+        links=links,
+        transport=Transport(**transport),
+        objects=objects,
+        slot_ns=keys.pop("slot_ns", 50 * S),
+        **keys,
+    )
+
+
+def outages(rng: Random, until_s: float) -> tuple[tuple[int, int], ...]:
+    times = sorted({rng.randrange(1, round(until_s * S)) for _ in range(rng.choice((0, 2, 6)))})
+    return tuple(pairwise(times))[::2]
+
+
+def conserved(result: EngineResult) -> None:
+    for node in result.nodes:
+        ended = node.left_packets + node.dropped_packets + node.lost_in_restarts_packets
+        assert node.came_packets == ended + node.held_packets
+
+
+def expected(first: Link, hops: tuple[Hop, ...], sent_ns: np.ndarray) -> list[int]:
+    """When packets arrive at Earth that all nodes have room for: on each line after the one before, and not in the dark."""
+    times = [int(t) for t in sent_ns]
+    for number, on in enumerate((first, *(hop.line for hop in hops))):
+        service, busy, out = round(WIRE * 8e9 / on.rate_bps), 0, []
+        for at in times:
+            start = max(at, busy)
+            for begin, end in on.outages_ns if number else ():
+                if start + service > begin and start < end:
+                    start = end
+            busy = start + service
+            out.append(busy + on.delay_ns[0])
+        times = out
+    return times
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_packet_waits_where_a_line_is_taken_or_away_and_nowhere_else(seed):
+    rng = Random(seed)
+    first = line("first", rng.choice((60e3, 120e3, 600e3)), rng.uniform(0.1, 5))
+    hops = tuple(
+        Hop(
+            h,
+            Node(f"n{h}", h, storage_bytes=10**8),
+            line(f"h{h}", rng.choice((60e3, 120e3, 600e3)), rng.uniform(0.1, 5), outages_ns=outages(rng, 300)),
+        )
+        for h in range(rng.randint(1, 4))
+    )
+    result = simulate(config(path(first, *hops), objects=packets(150, rng.choice((0.05, 0.2)))))
+    arrived = expected(first, hops, result.objects.first_sent_ns)
+    np.testing.assert_allclose(result.objects.first_arrival_ns, arrived, atol=len(hops) + 1, rtol=0)
+    conserved(result)
+
+
+def test_light_times_add_up_to_the_nanosecond():
+    delays = (1.000000001, 2.000000003, 300.000000007)
+    hops = [Hop(h, Node(f"n{h}", h), line(f"h{h}", 12e9, d)) for h, d in enumerate(delays[1:])]
+    result = simulate(config(path(line("first", 12e9, delays[0]), *hops), objects=packets(1)))
+    took = result.objects.first_arrival_ns - result.objects.first_sent_ns
+    assert took.tolist() == [sum(round(d * S) for d in delays) + 3 * 1000]
+
+
+def held(when_full: str, kept: int, count: int = 12, layers: int = 3, **node: Any) -> EngineResult:
+    """Packets come at a node whose line is away for so long that nothing is heard of them; it has room for ``kept``."""
+    keys = {"storage_bytes": kept * WIRE, "when_full": when_full, **node}
+    # the SYN has passed before, and its answer
+    hop = Hop(1, Node("n", 1, **keys), line("b", 1.2e6, outages_ns=((50 * S, 1000 * S),)))
+    return simulate(
+        config(
+            path(line("a", 1.2e6), hop),
+            objects=packets(count, layers=layers),
+            duration_ns=1002 * S,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("when_full", "kept"),
+    [
+        ("drop-tail", [0, 1, 2, 3, 4]),
+        ("drop-head", [7, 8, 9, 10, 11]),
+        ("lowest-layer", [0, 1, 3, 6, 9]),  # all base layers, and the oldest of those above
+    ],
+)
+def test_what_a_full_node_keeps(when_full, kept):
+    result = held(when_full, 5)
+    assert np.flatnonzero(result.objects.first_arrival_ns >= 0).tolist() == kept
+    assert result.nodes[0].dropped_packets == 7
+    assert result.nodes[0].most_held_bytes == 5 * WIRE
+    assert result.nodes[0].slot_held_bytes.max() == 5 * WIRE
+    conserved(result)
+
+
+@pytest.mark.parametrize(("keeps", "arrive"), [(True, 12), (False, 0)])
+def test_a_restart_loses_what_is_held_unless_it_is_kept(keeps, arrive):
+    result = held("drop-tail", 100, restart_ns=(500 * S,), boot_ns=10 * S, keeps_over_restart=keeps)
+    assert (result.objects.first_arrival_ns >= 0).sum() == arrive
+    assert result.nodes[0].lost_in_restarts_packets == 12 - arrive
+    conserved(result)
+
+
+def test_what_comes_while_a_node_boots_is_lost():
+    result = held("drop-tail", 100, restart_ns=(90 * S,), boot_ns=400 * S, keeps_over_restart=True)
+    assert result.nodes[0].lost_in_restarts_packets == 12
+
+
+def test_without_storage_an_outage_loses_what_is_in_service():
+    hop = Hop(1, Node("n", 1), line("b", 1.2e6, outages_ns=((50 * S, 1000 * S),)))
+    result = simulate(config(path(line("a", 1.2e6), hop), objects=packets(12), duration_ns=1002 * S))
+    assert result.totals.lost_channel_packets == 12
+    assert (result.objects.first_arrival_ns < 0).all()
+
+
+def test_two_hops_carry_98_percent_of_the_lesser_rate():
+    hop = Hop(1, Node("n", 1, storage_bytes=10**8), line("b", 1e6))
+    objects = packets(8_000, 0.001)
+    result = simulate(config(path(line("a", 2e6), hop), objects=objects, transport={"congestion": "cubic", "parameters": {}}))
+    took_s = (result.objects.complete_ns.max() - result.objects.first_arrival_ns.min()) / S
+    assert 8_000 * WIRE * 8 / took_s >= 0.98e6
+
+
+def test_paths_that_share_a_hop_meet_in_its_queue():
+    # each would have 120 kbit/s for itself
+    shared = Hop(9, Node("n", 1, storage_bytes=10**7), line("b", 120e3))
+    one = config(path(line("a", 120e3), shared), path(line("c", 120e3), shared), objects=packets(200, 0.05))
+    result = simulate(one)
+    arrivals = np.sort(result.objects.first_arrival_ns)
+    assert np.diff(arrivals).min() >= round(WIRE * 8e9 / 120e3) - 1
+    assert set(result.objects.subflow) == {0, 1}
+    assert len(result.nodes) == 1
+
+
+def random_network(rng: Random) -> EngineConfig:
+    """Up to 8 nodes in rows between two ends, some of whose hops paths share."""
+    nodes = [
+        Node(
+            f"n{n}",
+            n,
+            storage_bytes=rng.choice((0, 3 * WIRE, 40 * WIRE, 10**8)),
+            when_full=rng.choice(("drop-tail", "drop-head", "lowest-layer")),
+            restart_ns=tuple(sorted(rng.sample(range(50 * S, 400 * S, 30 * S), rng.choice((0, 0, 2))))),
+            boot_ns=rng.choice((0, 20 * S)),
+            keeps_over_restart=rng.random() < 0.5,
+        )
+        for n in range(rng.randint(1, 8))
+    ]
+
+    def any_line(name: str, ends: bool) -> Link:
+        return line(
+            name,
+            rng.choice((60e3, 120e3, 1e6)),
+            rng.uniform(0.01, 20),
+            up_rate_bps=rng.choice((12e3, 120e3)),
+            queue_bytes=rng.choice((5, 1000)) * WIRE,
+            loss=rng.choice((Loss(), Loss("packet", 0.05), Loss("gilbert-elliott", p=0.02, r=0.2))),
+            outages_ns=outages(rng, 400),
+            up_outages_ns=outages(rng, 400),
+            cross_traffic=() if ends or rng.random() < 0.6 else (CrossTraffic(rate_bps=20e3, packet_bytes=500),),
+        )
+
+    hops: dict[tuple[int, int], Hop] = {}
+    last: dict[int, Hop] = {}
+    paths: list[Link] = []
+    firsts: dict[int, int] = {}
+    for p in range(rng.randint(1, 3)):
+        # rising numbers, so that a hop of two paths leads to one node
+        way = sorted(rng.sample(range(len(nodes)), rng.randint(1, min(4, len(nodes)))))
+        onward = [
+            hops.setdefault((a, b), Hop(100 + 10 * a + b, nodes[a], any_line(f"h{a}{b}", False)))
+            for a, b in pairwise(way)
+        ]
+        onward.append(last.setdefault(way[-1], Hop(way[-1], nodes[way[-1]], any_line(f"e{way[-1]}", False))))
+        if way[0] in firsts:
+            first = paths[firsts[way[0]]]
+            base = replace(first, delay_ns=first.first_delay_ns, onward=())
+            paths.append(path(base, *onward, name=f"p{p}", first_hop_of=firsts[way[0]]))
+        else:
+            firsts[way[0]] = p
+            paths.append(path(any_line(f"p{p}", True), *onward))
+    count = rng.choice((40, 300))
+    deadline_s = rng.choice((None, 30, 200))
+    objects = packets(count, rng.choice((0.05, 1.0)), layers=rng.choice((1, 2, 4)))
+    if deadline_s:
+        objects = replace(objects, deadline_ns=objects.release_ns + deadline_s * S)
+    mode = rng.choice(("stream", "lanes", "coded"))
+    congestion = rng.choice(("cubic", "bbr", "newreno")) if mode != "coded" else rng.choice(("open-loop", "cubic"))
+    coding = None
+    if mode == "coded":
+        coding = Coding(period=objects.chunk // 10, block_ns=10 * S, repair=(0.2, 0.1))
+    return config(
+        *paths,
+        objects=objects,
+        seed=rng.randrange(1000),
+        transport={
+            "congestion": congestion,
+            "mode": mode,
+            "constants": TcpConstants(),
+            "scale": rng.choice((1.0, 5.0)),
+            "parameters": {},
+            "drop_late": deadline_s is not None,
+        },
+        coding=coding,
+        duration_ns=rng.choice((NEVER_NS, 600 * S)),
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 120, 10))
+def test_what_holds_on_any_network(first):
+    for seed in range(first, first + 10):
+        one = random_network(Random(seed))
+        result = simulate(one)
+        conserved(result)
+        seen = result.objects.first_arrival_ns >= 0
+        took = (result.objects.first_arrival_ns - result.objects.first_sent_ns)[seen]
+        assert (took > min(p.delay_ns[0] for p in one.links)).all(), seed
+        in_time = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= one.objects.deadline_ns)
+        ones = np.ones(len(in_time))
+        assert in_time.sum() <= clairvoyant_weight(one, ones, any_packets=True) + 1e-6, seed
+        again = simulate(one)
+        assert again.end_ns == result.end_ns
+        for name, column in vars(result.objects).items():
+            assert (column == getattr(again.objects, name)).all(), (seed, name)
+        for node, other in zip(result.nodes, again.nodes, strict=True):
+            assert (node.slot_held_bytes == other.slot_held_bytes).all()
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        ({"onward": lambda hop: (hop, replace(hop, number=2))}, "no loop"),
+        ({"onward": lambda hop: (replace(hop, node=replace(hop.node, storage_bytes=100)),)}, "full packet"),
+        ({"first_hop_of": lambda hop: 0}, "earlier"),
+        ({"drops": lambda hop: ((1, 1),)}, "script"),
+    ],
+)
+def test_a_path_that_is_none_is_refused(broken, rule):
+    hop = Hop(1, Node("n", 1), line("b"))
+    good = path(line("a"), hop)
+    with pytest.raises(ValueError, match=rule):
+        simulate(config(replace(good, **{k: make(hop) for k, make in broken.items()}), objects=packets(1)))
