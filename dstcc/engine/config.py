@@ -155,8 +155,8 @@ class Node:
     number: int
     """The same wherever a path goes over it."""
     storage_bytes: int = 0
-    """For all that waits there, in wire bytes. 0: each of its lines has its own queue (``queue_bytes``), and what meets an
-    outage is lost."""
+    """For all that waits there, in wire bytes. 0: each of its lines has its own queue (``queue_bytes``), and what meets
+    an outage is lost."""
     when_full: str = "drop-tail"
     """``drop-tail``, ``drop-head`` or ``lowest-layer``."""
     restart_ns: tuple[int, ...] = ()

@@ -66,7 +66,12 @@ def packets(count: int, gap_s: float = 0.05, layers: int = 1, **columns: Any) ->
 
 
 def config(*links: Link, objects: Objects, **keys: Any) -> EngineConfig:
-    transport = {"congestion": "fixed", "scheduler": "minrtt", "constants": PATIENT, **keys.pop("transport", {})}
+    transport = {
+        "congestion": "fixed",
+        "scheduler": "minrtt",
+        "constants": PATIENT,
+        **keys.pop("transport", {}),
+    }
     transport.setdefault("parameters", {"fixed": {"cwnd_segments": (10**6,) * len(links)}})
     return EngineConfig(
         seed=keys.pop("seed", 1),
@@ -90,7 +95,7 @@ def conserved(result: EngineResult) -> None:
 
 
 def expected(first: Link, hops: tuple[Hop, ...], sent_ns: np.ndarray) -> list[int]:
-    """When packets arrive at Earth that all nodes have room for: on each line after the one before, and not in the dark."""
+    """When packets arrive at Earth that all nodes have room for: on each line after the one before, not in the dark."""
     times = [int(t) for t in sent_ns]
     for number, on in enumerate((first, *(hop.line for hop in hops))):
         service, busy, out = round(WIRE * 8e9 / on.rate_bps), 0, []
@@ -113,7 +118,9 @@ def test_a_packet_waits_where_a_line_is_taken_or_away_and_nowhere_else(seed):
         Hop(
             h,
             Node(f"n{h}", h, storage_bytes=10**8),
-            line(f"h{h}", rng.choice((60e3, 120e3, 600e3)), rng.uniform(0.1, 5), outages_ns=outages(rng, 300)),
+            line(
+                f"h{h}", rng.choice((60e3, 120e3, 600e3)), rng.uniform(0.1, 5), outages_ns=outages(rng, 300)
+            ),
         )
         for h in range(rng.randint(1, 4))
     )
@@ -185,7 +192,11 @@ def test_without_storage_an_outage_loses_what_is_in_service():
 def test_two_hops_carry_98_percent_of_the_lesser_rate():
     hop = Hop(1, Node("n", 1, storage_bytes=10**8), line("b", 1e6))
     objects = packets(8_000, 0.001)
-    result = simulate(config(path(line("a", 2e6), hop), objects=objects, transport={"congestion": "cubic", "parameters": {}}))
+    result = simulate(
+        config(
+            path(line("a", 2e6), hop), objects=objects, transport={"congestion": "cubic", "parameters": {}}
+        )
+    )
     took_s = (result.objects.complete_ns.max() - result.objects.first_arrival_ns.min()) / S
     assert 8_000 * WIRE * 8 / took_s >= 0.98e6
 
@@ -226,7 +237,9 @@ def random_network(rng: Random) -> EngineConfig:
             loss=rng.choice((Loss(), Loss("packet", 0.05), Loss("gilbert-elliott", p=0.02, r=0.2))),
             outages_ns=outages(rng, 400),
             up_outages_ns=outages(rng, 400),
-            cross_traffic=() if ends or rng.random() < 0.6 else (CrossTraffic(rate_bps=20e3, packet_bytes=500),),
+            cross_traffic=()
+            if ends or rng.random() < 0.6
+            else (CrossTraffic(rate_bps=20e3, packet_bytes=500),),
         )
 
     hops: dict[tuple[int, int], Hop] = {}
@@ -254,7 +267,9 @@ def random_network(rng: Random) -> EngineConfig:
     if deadline_s:
         objects = replace(objects, deadline_ns=objects.release_ns + deadline_s * S)
     mode = rng.choice(("stream", "lanes", "coded"))
-    congestion = rng.choice(("cubic", "bbr", "newreno")) if mode != "coded" else rng.choice(("open-loop", "cubic"))
+    congestion = (
+        rng.choice(("cubic", "bbr", "newreno")) if mode != "coded" else rng.choice(("open-loop", "cubic"))
+    )
     coding = None
     if mode == "coded":
         coding = Coding(period=objects.chunk // 10, block_ns=10 * S, repair=(0.2, 0.1))
