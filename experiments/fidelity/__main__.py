@@ -126,7 +126,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--simulator-only", type=Path, metavar="FILE", help="take the kernel's runs from FILE, run none"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.finer < 1:
+        parser.error(f"--finer: at least 1 (have {options.finer})")
+    return options
 
 
 def main() -> int:
