@@ -47,7 +47,8 @@ def test_running_a_policy_imports_neither_torch_nor_gymnasiums_faces() -> None:
         [
             sys.executable,
             "-c",
-            "import sys; from dstcc.learn import load_policy; import dstcc.learn.policies.drive; load_policy('dstcc');"
+            "import sys; from dstcc.learn import load_policy; import dstcc.learn.policies.drive;"
+            "load_policy('dstcc-lanes');"
             "print([m for m in sys.modules if m == 'torch' or m.startswith(('dstcc.learn.algorithms',"
             " 'dstcc.learn.training', 'dstcc.learn.env.deep_space'))])",
         ],
