@@ -29,7 +29,7 @@ from dstcc.engine import (
 
 S = 1_000_000_000
 WIRE = 1500
-PATIENT = TcpConstants(rto_initial_s=1e5, rto_min_s=1e5, rto_max_s=2e5)
+PATIENT = TcpConstants(rto_initial_s=1e5, rto_min_s=1e5, rto_max_s=2e5, tlp_min_s=1e5)
 """Nothing is sent twice because an answer takes its time."""
 
 
@@ -191,12 +191,7 @@ def test_without_storage_an_outage_loses_what_is_in_service():
 
 def test_two_hops_carry_98_percent_of_the_lesser_rate():
     hop = Hop(1, Node("n", 1, storage_bytes=10**8), line("b", 1e6))
-    objects = packets(8_000, 0.001)
-    result = simulate(
-        config(
-            path(line("a", 2e6), hop), objects=objects, transport={"congestion": "cubic", "parameters": {}}
-        )
-    )
+    result = simulate(config(path(line("a", 2e6), hop), objects=packets(8_000, 0.001)))
     took_s = (result.objects.complete_ns.max() - result.objects.first_arrival_ns.min()) / S
     assert 8_000 * WIRE * 8 / took_s >= 0.98e6
 
@@ -204,7 +199,12 @@ def test_two_hops_carry_98_percent_of_the_lesser_rate():
 def test_paths_that_share_a_hop_meet_in_its_queue():
     # each would have 120 kbit/s for itself
     shared = Hop(9, Node("n", 1, storage_bytes=10**7), line("b", 120e3))
-    one = config(path(line("a", 120e3), shared), path(line("c", 120e3), shared), objects=packets(200, 0.05))
+    one = config(
+        path(line("a", 120e3), shared),
+        path(line("c", 120e3), shared),
+        objects=packets(200, 0.05),
+        transport={"parameters": {"fixed": {"cwnd_segments": (50, 50)}}},
+    )
     result = simulate(one)
     arrivals = np.sort(result.objects.first_arrival_ns)
     assert np.diff(arrivals).min() >= round(WIRE * 8e9 / 120e3) - 1
