@@ -144,3 +144,37 @@ def test_the_length_counts_the_last_chunk_and_uneven_ones(tmp_path: Path) -> Non
     pq.write_table(table.set_column(place, "capture_s", pa.array(ends)), path)
     change(tmp_path, **PLAYED)
     assert "Of 96.0\u202fmin of video" in box(tmp_path).sentence  # 7,200 / 3 * 2.4 s
+
+
+def test_megabytes_have_the_decimals_that_a_pass_s_largest_needs(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    contact = {"to_s": 400.0, "bytes_in_time": 1.0, "full_quality_bytes": 1.0}
+    contacts = json.dumps([{**contact, "from_s": 100.0 * index} for index in range(4)])
+    for most, shown in ((30e6, "7.500"), (40e6, "10.0"), (4000e6, "1\u202f000"), (3996e6, "999.0")):
+        home = {"bytes_in_time": [1e6] * 3 + [most] * 3, "full_quality_bytes": [1e6] * 6}
+        change(tmp_path, **{**PLAYED, **home, "contacts": [contacts] * 6})
+        cells = {row.name: [value for value, _ in row.cells] for row in box(tmp_path).rows}
+        assert cells["ltp (transfer)"][2] == shown
+
+
+def test_the_row_of_the_best_is_marked_whoever_transfers(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    change(tmp_path, **{**PLAYED, "weighted_layers": [0.8] * 3 + [0.7] * 3})
+    assert {row.name: row.leader for row in box(tmp_path).rows} == {
+        "cubic+minrtt": True,
+        "ltp (transfer)": False,
+    }
+
+
+def test_ltp_alone_is_beside_nothing(tmp_path: Path) -> None:
+    build_run(tmp_path / "run", RunSpec(congestion=("ltp",), chunks=60))
+    one = box(tmp_path)
+    assert (one.beside, len(one.headings)) == ("", 5)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "hint"), [(1, " (1 seed: a hint)."), (9, " (9 seeds: a hint)."), (10, "MB.")]
+)
+def test_fewer_than_ten_seeds_are_a_hint(tmp_path: Path, seeds: int, hint: str) -> None:
+    build_run(tmp_path / "run", RunSpec(congestion=("cubic",), chunks=60, seeds=tuple(range(1, seeds + 1))))
+    assert box(tmp_path).sentence.endswith(hint)
