@@ -124,10 +124,8 @@ def _check(config: EngineConfig) -> None:
     green = config.transport.parameters.get("ltp", {}).get("green_from_layer", ())
     for broken, rule in (
         (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
-        (
-            any(link.relay or link.onward for link in config.links),
-            "a node's queue would go on, which is not modelled",
-        ),
+        (any(link.relay for link in config.links), "a relay's queue would go on, which is not modelled"),
+        (any(link.onward for link in config.links), "a node's queue would go on, which is not modelled"),
         (len(green) > 0, "nobody acknowledges a green layer"),
         (config.trace, "packet logs are of one connection"),
     ):
