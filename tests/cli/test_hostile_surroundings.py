@@ -195,13 +195,21 @@ def test_a_label_is_no_formula_in_any_csv(scenario: Path) -> None:
 
 def test_a_run_that_is_hung_up_keeps_what_is_finished(scenario: Path) -> None:
     words = [*DSTCC, "emulate", "s.toml", "-o", "run", "--seeds", "100000", "--congestion", "cubic"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and a command leaves it so
+    try:
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    finally:
+        signal.signal(signal.SIGHUP, kept)
+    with process:
         until = time.monotonic() + 60
         while not list(scenario.parent.glob(".run.*")) and time.monotonic() < until:
             time.sleep(0.05)
         time.sleep(1)
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 128 + signal.SIGHUP, said
     assert "dstcc: hung up" in said
     assert not Path("run").exists()
