@@ -34,7 +34,7 @@ def test_a_ratio_is_of_one_turn_and_bytes_are_compared_with_the_first() -> None:
     first = [3000.0, 2000.0, 1500.0]
     rates = [first, [1.5 * rate for rate in first], [2 * rate for rate in first]]
     assert row("dstcc-lanes", rates, ["d", "d", "e"]) == (
-        "dstcc          2,000 steps/s  1.500 (1.500 to 1.500), the same bytes  2.000 (2.000 to 2.000), other bytes"
+        "dstcc-lanes    2,000 steps/s  1.500 (1.500 to 1.500), the same bytes  2.000 (2.000 to 2.000), other bytes"
     )
 
 

@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def told(run: Run) -> Explanation:
-    return explain(run, "dstcc/s1")
+    return explain(run, "dstcc-lanes/s1")
 
 
 def test_a_decision_is_the_policys_for_what_it_saw(run: Run) -> None:
@@ -83,7 +83,7 @@ def test_a_decision_is_the_policys_for_what_it_saw(run: Run) -> None:
 
 
 def test_the_channels_losses_are_the_trials(run: Run, told: Explanation) -> None:
-    totals = replay(run, "dstcc/s1").result.totals
+    totals = replay(run, "dstcc-lanes/s1").result.totals
     assert sum(link.sent.sum() for link in told.links) == totals.data_packets - totals.dropped_queue_packets
     near, far = told.links
     assert (near.name, near.rate_bps, near.subflows) == ("near", 200_000, (0,))
@@ -99,7 +99,7 @@ def test_the_channels_losses_are_the_trials(run: Run, told: Explanation) -> None
 
 
 def test_a_packet_belongs_to_the_decision_before_it(run: Run, told: Explanation) -> None:
-    trace = replay(run, "dstcc/s1", trace=True).result.trace
+    trace = replay(run, "dstcc-lanes/s1", trace=True).result.trace
     assert trace is not None
     begin, end = told.t_s[5] * 1e9, told.t_s[6] * 1e9
     sent = (
@@ -116,14 +116,14 @@ def test_choices_and_parts_add_up(run: Run, told: Explanation) -> None:
     assert len(parts) == PARTS
     assert sum(part["captured"] for part in parts) == 60
     played = sum(part["captured"] * part["played"] for part in parts if part["captured"])
-    assert played / 60 == pytest.approx(run.trial("dstcc/s1")["playback_ratio"])
+    assert played / 60 == pytest.approx(run.trial("dstcc-lanes/s1")["playback_ratio"])
     full = sum(part["captured"] * part["in_full"] for part in parts if part["captured"])
-    assert full / 60 == pytest.approx(run.trial("dstcc/s1")["full_quality_ratio"])
+    assert full / 60 == pytest.approx(run.trial("dstcc-lanes/s1")["full_quality_ratio"])
 
 
 def test_the_page_says_the_same_twice(told: Explanation, run: Run) -> None:
     page = render(told)
-    assert page == render(explain(run, "dstcc/s1"))
+    assert page == render(explain(run, "dstcc-lanes/s1"))
     assert finding(told) in page
     assert page.count("<svg") == 2 * 3  # and each narrow, for a phone
     assert "mathdefault" not in page
@@ -202,8 +202,8 @@ def test_a_dated_mission_is_told_in_utc(told: Explanation, capsys: pytest.Captur
 def test_what_decides_nothing_is_not_explained(run: Run) -> None:
     with pytest.raises(RunError, match=r"trial 'cubic\+minrtt/s1' has no controller"):
         explain(run, "cubic+minrtt/s1")
-    with pytest.raises(RunError, match="no trial 'dstcc/s2'"):
-        explain(run, "dstcc/s2")
+    with pytest.raises(RunError, match="no trial 'dstcc-lanes/s2'"):
+        explain(run, "dstcc-lanes/s2")
 
 
 def cli(*words: object) -> Result:
@@ -212,19 +212,19 @@ def cli(*words: object) -> Result:
 
 def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
     page = tmp_path / "why.html"
-    done = cli(run.path, "--trial", "dstcc/s1", "-o", page)
+    done = cli(run.path, "--trial", "dstcc-lanes/s1", "-o", page)
     assert done.exit_code == 0
     assert finding(told)[:40] in done.stdout
     assert page.read_text() == render(told)
-    again = cli(run.path, "--trial", "dstcc/s1", "--json")
+    again = cli(run.path, "--trial", "dstcc-lanes/s1", "--json")
     document = json.loads(again.stdout)
     assert len(document["decisions"]) == len(told.decisions)
     assert document["decisions"][3]["chose"] == told.decisions[3].chose
     assert document["links"][0]["lost"] == told.links[0].lost.tolist()
     for words, said in (
         (["--trial", "cubic+minrtt/s1"], "has no controller"),
-        (["--trial", "dstcc/s1", "-o", page], "already exists"),
-        (["--trial", "dstcc/s1", "-o", tmp_path / "why.md"], "its name ends in .html"),
+        (["--trial", "dstcc-lanes/s1", "-o", page], "already exists"),
+        (["--trial", "dstcc-lanes/s1", "-o", tmp_path / "why.md"], "its name ends in .html"),
     ):
         wrong = cli(run.path, *words)
         assert wrong.exit_code == 2

@@ -84,6 +84,11 @@ def test_a_cache_that_has_all_it_takes_may_be_read_only(kernel: Path, tmp_path: 
 
 def test_a_guest_whose_console_has_no_room_died_of_a_full_disk(kernel: Path, tmp_path: Path) -> None:
     """12 kB: the job's files find room, the console's first line does not."""
+    words = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
+    once = CliRunner().invoke(
+        main, [*words, "-o", str(tmp_path / "first")]
+    )  # the cache has the transfer program then
+    assert once.exit_code == 0, once.stderr
     (tmp_path / "tmp").mkdir()
     done = mounted(
         "mount -t tmpfs -o size=12k none tmp && export TMPDIR=$PWD/tmp",

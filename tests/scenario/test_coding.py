@@ -72,7 +72,7 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ),
         ("transport.mode=stream", 'coding: needs transport.mode = "coded", or ltp: in "stream"'),
         (
-            "transport={mode='coded',controller='dstcc'}",
+            "transport={mode='coded',controller='dstcc-lanes'}",
             "transport.controller: a policy of coded packets steers their repair over one congestion control",
         ),
         ("transport.congestion=ltp", "transport.congestion: 'ltp': has sessions and checkpoints of its own"),

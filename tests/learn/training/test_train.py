@@ -168,7 +168,7 @@ def test_training_seeds_are_nobody_else_s():
     ("change", "named"),
     [
         ({"seed": 6}, "another seed 5, not 6"),
-        ({"algorithm": "iodst-dqn"}, "another algorithm dstcc, not iodst-dqn"),
+        ({"algorithm": "iodst-dqn"}, "another algorithm dstcc-lanes, not iodst-dqn"),
         ({"recipe": replace(TINY, warm_up=65)}, "another recipe"),
     ],
 )
