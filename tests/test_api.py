@@ -118,8 +118,8 @@ def test_a_report_by_its_ending(scenario: Path, tmp_path: Path) -> None:
     assert run.report(tmp_path / "r.html") == tmp_path / "r.html"
     assert "<html" in (tmp_path / "r.html").read_text()
     assert run.report(tmp_path / "r.md", against="bbr+minrtt").read_text().startswith("#")
-    with pytest.raises(InputError, match=r"no report has the ending \.pdf"):
-        run.report(tmp_path / "r.pdf")
+    with pytest.raises(InputError, match=r"no report has the ending \.docx"):
+        run.report(tmp_path / "r.docx")
     with pytest.raises(InputError, match="already exists"):
         run.report(tmp_path / "r.md")
     with pytest.raises(RunError, match="video is synthetic"):

@@ -195,7 +195,9 @@ def test_a_label_is_no_formula_in_any_csv(scenario: Path) -> None:
 
 def test_a_run_that_is_hung_up_keeps_what_is_finished(scenario: Path) -> None:
     words = [*DSTCC, "emulate", "s.toml", "-o", "run", "--seeds", "100000", "--congestion", "cubic"]
-    kept = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and a command leaves it so
+    kept = signal.signal(
+        signal.SIGHUP, signal.SIG_DFL
+    )  # under nohup it is ignored, and a command leaves it so
     try:
         process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     finally:

@@ -74,7 +74,7 @@ def test_json_is_the_document_and_the_policy_is_there(scenario: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--algorithm", "dtcc"), "did you mean 'dstcc'?"),
+        (("--algorithm", "dtcc-lanes"), "did you mean 'dstcc-lanes'?"),
         (("--steps", "0"), "--steps"),
         (("--set", "x=1"), "--set"),
     ],

@@ -380,7 +380,7 @@ def steered(name: str, **tables: dict[str, Any]) -> tuple[Job, int]:
 
 def test_a_link_gets_as_many_lanes_as_fill_its_round_trip_from_64_kib_each() -> None:
     """115,200 bit/s for 1,020 s are 14.7 MB; a layer a minute leaves no more than 16 to take turns."""
-    made, slot = steered("dstcc")
+    made, slot = steered("dstcc-lanes")
     assert (made.lanes_per_link, made.rotating) == (ceil(115_200 * 1020 / 8 / 65_536), 16)
     assert made.lanes and made.rate and not made.backups
     assert slot == 1020 * 10**9 // 16
