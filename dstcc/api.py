@@ -124,7 +124,7 @@ class Emulation:
         stream: str | Path | None = None,
         force: bool = False,
     ) -> Path:
-        """Write the report that ``dstcc report`` writes (HTML, Markdown, CSV, JSON, PDF or PNG by its ending); returns it.
+        """Write the report that ``dstcc report`` writes (its ending says which: HTML, PDF, PNG, ..); returns it.
 
         ``against`` names the algorithm that others are compared with, ``stream`` says where the video's stream lies if
         it moved. Raises :class:`~dstcc.errors.InputError` for an ending that no report has.
