@@ -104,7 +104,7 @@ def test_recorded_rows_that_are_no_actions_are_refused(shape: tuple[int, int], n
 def test_a_shipped_policy_is_known_by_its_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "POLICIES", file.parent)
     assert load_policy("made").header() == load_policy(file).header()
-    with pytest.raises(PolicyError, match=r"mode: no such policy file, and .* shipped \(made\)"):
+    with pytest.raises(PolicyError, match=r"mode: no such policy file, and .* shipped \(dstcc, made\)"):
         load_policy("mode")
 
 
