@@ -25,7 +25,8 @@ def test_the_published_ones_are_there() -> None:
         {"iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
     )
     rows = {row.name: row for row in algorithms.everything() if row.kind == "controller"}
-    assert set(rows) - FORECASTERS - {"dstcc"} == set(SHIPPED)
+    assert rows.pop("dstcc").state == "built-in"
+    assert set(rows) - FORECASTERS == set(SHIPPED) and {row.state for row in rows.values()} == {"learned"}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
