@@ -62,7 +62,7 @@ def test_the_ladder_has_it_below_the_planner_that_knows_the_law(folder: Path, tm
     )
     assert gap["controller"]["value"] == pytest.approx(mine - best)
     odd = command("ladder", folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc-lanes")
-    assert odd.exit_code == 2 and "policy dstcc has other actions: it steers TCP's" in odd.stderr
+    assert odd.exit_code == 2 and "policy dstcc-lanes has other actions: it steers TCP's" in odd.stderr
     assert not (tmp_path / "no").exists()
 
 
@@ -102,7 +102,7 @@ def test_a_policy_of_another_mode_is_refused(folder: Path, tmp_path: Path) -> No
     for more, words in (
         (
             ["--controller", "dstcc-lanes"],
-            "the policy dstcc steers TCP's subflows and lanes, which mode = 'coded' lacks",
+            "the policy dstcc-lanes steers TCP's subflows and lanes, which mode = 'coded' lacks",
         ),
         ([*tcp, "--controller", mine], "mine steers layers coded over packets, which mode = 'stream' lacks"),
         (
