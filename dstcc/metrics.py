@@ -135,7 +135,7 @@ class Playback:
 
 def layer_table(objects: Objects, values: Int64Array, fill: int) -> Int64Array:
     """Values per object as a layers × chunks table, ``fill`` where a chunk lacks a layer."""
-    layers, chunks = int(objects.layer.max()) + 1, int(objects.chunk.max()) + 1
+    layers, chunks = objects.layers, int(objects.chunk.max()) + 1
     table = np.full(layers * chunks, fill, dtype=np.int64)
     table[objects.layer * chunks + objects.chunk] = values
     return table.reshape(layers, chunks)
@@ -205,7 +205,7 @@ def compute(
     ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` without deadlines; ``links`` are the
     trial's, from which sharing is computed. Those of pictures are for :meth:`Metrics.with_pictures`.
     """
-    layers = int(objects.layer.max()) + 1
+    layers = objects.layers
     weights = layer_weights(objects.layer, layers)
     shown = played(objects, playback)
     earned = float(np.dot(weights, shown))  # whole hundreds: exact, in whatever order

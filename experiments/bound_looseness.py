@@ -119,7 +119,7 @@ def _random_objects(
     if not chunk:
         chunk, layer, payload, release, deadline = [0], [0], [9], [0], [40 * MS]
     objects = Objects(*(np.array(of, dtype=np.int64) for of in (chunk, layer, payload, release, deadline)))
-    layers = int(objects.layer.max()) + 1
+    layers = objects.layers
     weights = 100.0 * (layers - objects.layer)
     config = EngineConfig(
         seed=seed,

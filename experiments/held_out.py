@@ -91,7 +91,7 @@ def shared(lanes: int, control: str) -> Combination:
 
 def weight(config: EngineConfig, levels: NDArray[np.int64]) -> float:
     """``weighted_layers``."""
-    layers = int(config.objects.layer.max()) + 1
+    layers = config.objects.layers
     weights = layer_weights(np.arange(layers), layers)
     return float((weights * (levels[:, None] >= np.arange(layers))).sum() / (weights.sum() * len(levels)))
 

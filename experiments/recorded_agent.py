@@ -83,14 +83,14 @@ def simulated_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.in
     _, first = np.unique(trace.order[sent], return_index=True)
     layer = config.objects.layer[trace.object[sent][first]]
     link = np.array(subflow_links(config.links))[trace.sender[sent][first]]
-    placed = np.zeros((int(config.objects.layer.max()) + 1, len(config.links)), dtype=np.int64)
+    placed = np.zeros((config.objects.layers, len(config.links)), dtype=np.int64)
     np.add.at(placed, (layer, link), trace.bytes[sent][first])
     return placed
 
 
 def kernel_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.int64]:
     """The same by the kernel's own counters."""
-    placed = np.zeros((int(config.objects.layer.max()) + 1, len(config.links)), dtype=np.int64)
+    placed = np.zeros((config.objects.layers, len(config.links)), dtype=np.int64)
     for row in result.placed:
         placed[row.layer, row.link] = row.carried_bytes
     return placed

@@ -55,7 +55,7 @@ class Fleet:
             for seed in self.seeds
         ]
         objects = self.configs[0].objects
-        self.layers = int(objects.layer.max()) + 1
+        self.layers = objects.layers
         self.links = subflow_links(self.configs[0].links)
         self._weights = layer_weights(objects.layer, self.layers)
         self._threads = threads or os.cpu_count() or 1

@@ -21,6 +21,8 @@ from dstcc.engine.config import subflow_links
 from dstcc.learn.policies.controller import Controller, Decided
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
+from .shown import sent_s
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -115,8 +117,7 @@ def _decided(stepper: CodedStepper) -> Decided:
     """The slot that just ended."""
     subflow, layer = stepper.subflow_values[0], stepper.layer_values[0]
     saw = {name: subflow[:, _S[key]].copy() for name, key in SAW.items()}
-    middle = (subflow[:, _S["heard_from_s"]] + subflow[:, _S["heard_to_s"]]) / 2
-    saw["sent_s"] = np.where(saw["heard"] > 0, middle, np.nan)
+    saw["sent_s"] = sent_s(subflow)
     source, repair = layer[:, _L["block_source"]], layer[:, _L["block_repair"]]
     shares = np.divide(repair, source, out=np.zeros_like(repair), where=source > 0)
     return Decided(

@@ -83,7 +83,6 @@ def seen_of(shown: Shown, mission: Mission) -> Seen:
     """What the senders of these trials see now."""
     subflow, layer = shown.subflow_values, shown.layer_values
     heard = subflow[..., _S["heard_packets"]]
-    middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
     rtt = subflow[..., _S["srtt_s"]]
     pace = subflow[..., _S["pacing_bps"]] / 8
     window = subflow[..., _S["cwnd_segments"]] * mission.layers[0].packet_bytes
@@ -93,7 +92,7 @@ def seen_of(shown: Shown, mission: Mission) -> Seen:
         heard=heard.copy(),
         lost=subflow[..., _S["lost_packets"]].copy(),
         runs=subflow[..., _S["loss_runs"]].copy(),
-        sent_s=np.where(heard > 0, middle, np.nan),
+        sent_s=sent_s(subflow),
         rtt_s=rtt,
         delivered_bytes=subflow[..., _S["delivered_bytes"]].copy(),
         pace_bytes=np.where(pace > 0, pace, np.minimum(window / rtt, mission.rate_bytes)),
@@ -101,6 +100,12 @@ def seen_of(shown: Shown, mission: Mission) -> Seen:
         backlog_bytes=layer[..., _L["backlog_bytes"]].copy(),
         slack_s=layer[..., _L["slack_s"]].copy(),
     )
+
+
+def sent_s(subflow: Float64Array) -> Float64Array:
+    """The middle of when that was sent which was heard of in a slot, by ``subflow_values``; NaN where nothing was."""
+    middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
+    return np.where(subflow[..., _S["heard_packets"]] > 0, middle, np.nan)
 
 
 def act(stepper: CodedStepper, decision: Decision | None) -> None:

@@ -370,6 +370,11 @@ class Objects:
     release_ns: Int64Array
     deadline_ns: Int64Array
 
+    @property
+    def layers(self) -> int:
+        """How many there are. Raises ValueError where nothing is sent."""
+        return int(self.layer.max()) + 1
+
 
 @dataclass(frozen=True, eq=False)
 class Coding:

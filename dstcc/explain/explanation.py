@@ -183,7 +183,7 @@ def explain(run: Run, trial: str) -> Explanation:
         links=links,
         capture_s=outcome.setup.capture_ns / NS_PER_S,
         levels=outcome.playback.levels,
-        layers=int(outcome.setup.objects.layer.max()) + 1,
+        layers=outcome.setup.objects.layers,
     )
 
 

@@ -85,12 +85,7 @@ class CodedPilot:
 
 def trial_mission(config: EngineConfig) -> Mission:
     """What the sender of one trial knows before it begins."""
-    return mission_of([config], layers_of(config), subflow_links(config.links))
-
-
-def layers_of(config: EngineConfig) -> int:
-    """How many layers a trial has."""
-    return int(config.objects.layer.max()) + 1
+    return mission_of([config], config.objects.layers, subflow_links(config.links))
 
 
 def _decided(sender: Forecasting, seen: Seen, decision: Decision) -> Decided:

@@ -349,7 +349,7 @@ def _largest(
 ) -> list[tuple[int, float]]:
     """Source packets of the largest block of each layer, and its share of repair (``auto``: what the code allows)."""
     packets = -(-objects.payload_bytes // mss)
-    layers = int(objects.layer.max()) + 1
+    layers = objects.layers
     sums = np.bincount(period * layers + objects.layer, weights=packets)
     sums = np.pad(sums, (0, -len(sums) % layers)).reshape(-1, layers)
     shares = given or ()

@@ -34,7 +34,7 @@ def _overload(coding: Coding, setup: TrialSetup) -> str | None:
     objects = setup.objects
     packets = -(-objects.payload_bytes // setup.mss_bytes)
     wire = (objects.payload_bytes + packets * HEADER_BYTES).astype(np.float64)
-    shares = np.array([*coding.shares, *([0.0] * (int(objects.layer.max()) + 1))])[objects.layer]
+    shares = np.array([*coding.shares, *([0.0] * objects.layers)])[objects.layer]
     seconds = float(setup.chunk_ns.sum()) / NS_PER_S
     source_bps = 8 * float(wire.sum()) / seconds
     repair_bps = 8 * float((packets * shares).sum()) * (setup.mss_bytes + HEADER_BYTES) / seconds

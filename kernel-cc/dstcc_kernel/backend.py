@@ -41,7 +41,6 @@ from .outcome import read_result
 from .plan import (
     MAX_LANES,
     job_of,
-    layers_of,
     memory_mb,
     objects_of,
     steered_by,
@@ -284,7 +283,7 @@ def _led(job: Job, config: EngineConfig, policy: Controller | None, folder: Path
         slot_s, scale = config.slot_ns / 1e9, config.transport.scale
         steer: dict[str, Any] = {
             "policy": str(path),
-            "layers": layers_of(config),
+            "layers": config.objects.layers,
             "slot_s": slot_s,
             "scale": scale,
         }

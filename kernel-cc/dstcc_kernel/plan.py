@@ -118,7 +118,7 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
         backups=_backups(links, stock=CONGESTION.get(transport.congestion, OURS) != OURS),
         layer_links=tuple(
-            pins[min(layer, len(pins) - 1)] for layer in range(layers_of(config) if pins else 0)
+            pins[min(layer, len(pins) - 1)] for layer in range(config.objects.layers if pins else 0)
         ),
         mss_bytes=transport.mss_bytes,
         initial_cwnd=transport.initial_cwnd,
@@ -143,11 +143,6 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         flows=tuple(flow_lines(links, CONGESTION.get(transport.congestion, OURS), scale)),
         **_knobs(transport.constants),
     )
-
-
-def layers_of(config: EngineConfig) -> int:
-    """How many layers its video has."""
-    return int(config.objects.layer.max()) + 1
 
 
 def _backups(links: Sequence[Link], *, stock: bool) -> bool:

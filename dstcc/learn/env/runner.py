@@ -93,7 +93,7 @@ class Runner:
 
     def _begin_to_look(self, episode: int, config: EngineConfig) -> None:
         mss = config.transport.mss_bytes
-        layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
+        layers = config.objects.layers if len(config.objects.layer) else 1
         subflows = len(subflow_links(config.links))
         self._observer.begin(episode, subflows=subflows, layers=layers, mss_bytes=mss)
         self._counts[episode] = subflows, layers

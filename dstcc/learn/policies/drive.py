@@ -42,7 +42,7 @@ def drive(controller: Controller, config: EngineConfig, watcher: Watcher | None 
 
     Raises :class:`~dstcc.errors.PolicyError` when the trial is none that the controller is for.
     """
-    layers = int(config.objects.layer.max()) + 1
+    layers = config.objects.layers
     controller.check_fits(subflows=len(subflow_links(config.links)), layers=layers)
 
     def connection(one: EngineConfig) -> EngineResult:
