@@ -100,7 +100,7 @@ def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyP
     with pytest.raises(KernelError, match="far enough"):
         backend.run(config, policy=given)
     job, policy = loaded
-    assert (policy.name, policy.action, policy.network) == ("dstcc", given.action, given.network)
+    assert (policy.name, policy.action, policy.network) == ("dstcc-lanes", given.action, given.network)
     assert all((policy.tensors[name] == tensor).all() for name, tensor in given.tensors.items())
     slot_ns = steered(config, given.action).slot_ns
     assert job.steer == {
