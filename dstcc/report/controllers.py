@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import CHOSEN_ON
+from dstcc.algorithms import CHOSEN_ON, OWN
 
 if TYPE_CHECKING:
     from dstcc.run import Run
@@ -74,11 +74,13 @@ def policies_of(section: Section) -> list[tuple[Controller, tuple[str, ...]]]:
 
 
 def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
-    """The controller of an algorithm; None for an algorithm without a controller."""
+    """The controller of an algorithm; None for an algorithm without one, and for our transport, which nobody trains."""
     trial = algorithm.trials[0]
     if trial.controller is None:
         return None
     about = _about(trial.run, trial.controller)
+    if about.get("algorithm") == OWN:
+        return None
     scenarios = tuple((str(one["scenario"]), str(one["sha256"])) for one in about.get("trained_on") or ())
     if not scenarios and about.get("scenario_sha256"):
         scenarios = (("", str(about["scenario_sha256"])),)

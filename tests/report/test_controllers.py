@@ -95,6 +95,14 @@ def test_a_classical_algorithm_may_be_better_than_a_controller_on_its_own_scenar
     assert "It is better than cubic (learned)" in verdict(section)
 
 
+def test_our_transport_is_trained_on_nothing_so_that_there_is_nothing_to_say(make_run: RunFactory) -> None:
+    (section,) = load_report([make_run(spec(TEN, algorithm="dstcc"))]).sections
+    assert controllers_of(section) == [] and policies_of(section) == []
+    assert "trained" not in verdict(section)
+    (section,) = load_report([make_run(spec(TEN))]).sections
+    assert "the run does not say what" in verdict(section)
+
+
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.usefixtures("undrawn")
 def test_every_format_names_them(make_run: RunFactory, form: str) -> None:
