@@ -31,7 +31,8 @@ TRANSPORTS = {
     "coded, told": '{congestion = "open-loop", mode = "coded", handshake = false}',
     "ltp, told": f'{{congestion = "ltp", {LANES}}}',
     "cubic": f'{{congestion = "cubic", {LANES}}}',
-    "dstcc": f'{{controller = "dstcc", controller_lanes = 16, {LANES}}}',
+    "dstcc": '{controller = "dstcc"}',
+    "dstcc-lanes": f'{{controller = "dstcc-lanes", controller_lanes = 16, {LANES}}}',
 }
 """Each the whole `[transport]` but for the size of a packet."""
 
