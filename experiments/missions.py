@@ -229,7 +229,7 @@ def print_tables(names: Iterable[str] = ()) -> None:
     only = list(names)
     with TemporaryDirectory() as scratch:
         for name in only or mission_names():
-            printed.heading(name, ("algorithm", "chunks played", "in full", "home"))
+            printed.heading(name, ("algorithm", "chunks played", "in full", "delivered"))
             for algorithm in flown(name, Path(scratch) / name).sections[0].finished:
                 found = {key: one.value for key, one in algorithm.estimates.items()}
                 shares = (f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))

@@ -34,6 +34,8 @@ Keys = dict[str, Any]
 PLACE = re.compile(r"^(pair\.toml: |pair: |run: trial '[^']*' )")
 """At the beginning of a message: what is the same in all, or differs where the reason does not."""
 LATER = "Not built: "
+EVERY = "With every transport: "
+"""How the line begins that has the capabilities without an exception."""
 BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
 """Refusals that no version could lift, by words that they hold."""
 
@@ -261,18 +263,24 @@ def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] 
 
 
 def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
-    """A row a capability; a number stands for one of ``reasons``, which grow by those that are new."""
+    """The capabilities that work with every transport in one line, and a row for each other one; a number stands for
+    one of ``reasons``, which grow by those that are new."""
     for one in pairs:
         if one.refusal and one.refusal not in reasons:
             reasons.append(one.refusal)
     cells = {(one.transport, one.capability): one.refusal for one in pairs}
     lines = [f"| | {' | '.join(TRANSPORTS)} |", f"|---|{'---|' * len(TRANSPORTS)}"]
+    everywhere = []
     for capability in dict.fromkeys(one.capability for one in pairs):
         said = [cells[transport, capability] for transport in TRANSPORTS]
+        if not any(said):
+            everywhere.append(capability)
+            continue
         row = [f"({reasons.index(one) + 1})" if one else "yes" for one in said]
         lines.append(f"| {capability} | {' | '.join(row)} |")
     works = sum(not one.refusal for one in pairs)
-    return [*lines, "", f"{works} of {len(pairs)} pairs work."]
+    every = [f"{EVERY}{'; '.join(everywhere)}.", ""] if everywhere else []
+    return [*every, *lines, "", f"{works} of {len(pairs)} pairs work."]
 
 
 def page() -> list[str]:
