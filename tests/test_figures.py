@@ -39,10 +39,17 @@ TERMINAL = """
 """
 
 
+def links(path: Path) -> set[Path]:
+    """The files that a page links."""
+    text = path.read_text(encoding="utf-8")
+    return {(path.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", text)}
+
+
 def page(one: Published) -> str:
-    """The page that names a table's command: its own, or for a CSV file the one about papers."""
-    name = "docs/reproduce.md" if one.page.endswith(".csv") else one.page
-    return (ROOT / name).read_text(encoding="utf-8")
+    """The page that names a table's command: its own; of a CSV file those that link it, or the one about papers."""
+    linking = [path for path in PAGES if ROOT / one.page in links(path)] or [ROOT / "docs/reproduce.md"]
+    pages = [ROOT / one.page] if one.page.endswith(".md") else linking
+    return "".join(path.read_text(encoding="utf-8") for path in pages)
 
 
 def tables_outside_of_marks(text: str) -> list[list[str]]:
