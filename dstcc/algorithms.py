@@ -453,9 +453,17 @@ PARTS = ("gru-mpc",)
 """Controllers that are for studies of a part of :data:`OWN`, and no transport by themselves."""
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
-CHOSEN_ON = {"dstcc-lanes": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)}}
-"""Constants of a learned controller that people chose by what it played: scenario → the first and the last seed. What
-its network was trained on is in the policy's file."""
+LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
+CHOSEN_ON: dict[str, dict[str, tuple[int, int] | None]] = {
+    "dstcc-lanes": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)},
+    OWN: {
+        "further on": (901, 905),
+        **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks")),
+        **dict.fromkeys(LADDERS, (501, 520)),
+    },
+}
+"""Constants and rules of a controller that people chose by what it played: scenario → the first and the last seed, None
+where single seeds were looked at and not written down. What a network was trained on is in the policy's file."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """The folder of the shipped policies, each in NAME.safetensors."""
 

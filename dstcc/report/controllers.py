@@ -92,15 +92,18 @@ def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
 def chosen_on(section: Section, algorithm: Algorithm) -> str:
     """What of an algorithm people chose by what it played here, and on which seeds; nothing if it is not known."""
     trial = algorithm.trials[0]
-    of_variant = _variant(trial.run, trial.variant).get("chosen_on")
-    controller = controller_of(section, algorithm)
-    of_policy = CHOSEN_ON.get(controller.algorithm, {}).get(section.name) if controller is not None else None
-    for what, seeds in (("settings", of_variant), ("constants", of_policy)):
-        if seeds is not None:
-            return (
-                f"{what} of {algorithm.name} were chosen on {section.name} (seeds {seeds[0]} to {seeds[1]})"
-            )
-    return ""
+    seeds = _variant(trial.run, trial.variant).get("chosen_on")
+    what, known = "settings", {} if seeds is None else {section.name: seeds}
+    if not known and trial.controller is not None:
+        what, known = (
+            "constants",
+            CHOSEN_ON.get(str(_about(trial.run, trial.controller).get("algorithm")), {}),
+        )
+    if section.name not in known:
+        return ""
+    span = known[section.name]
+    on = f"seeds {span[0]} to {span[1]}" if span else "single seeds, which were not recorded"
+    return f"{what} of {algorithm.name} were chosen on {section.name} ({on})"
 
 
 def namesakes(runs: Sequence[Run]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -418,6 +419,25 @@ def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> N
     assert of(demo(name="Mars, two links", algorithm="pbq")).doubt == "", "whose constants these are not"
 
 
+def test_our_transport_is_doubted_where_its_rules_were_chosen_though_nobody_trains_it() -> None:
+    def mission(name: str) -> Section:
+        return section({"dstcc": HIGH, "b": LOW}, controllers=["dstcc"], name=name, algorithm="dstcc")
+
+    week, beyond = of(mission("a week of relay passes")), of(mission("further on"))
+    why = "constants of dstcc were chosen on a week of relay passes (single seeds, which were not recorded)"
+    assert (week.doubt, week.word("b")) == (why, LOWER)
+    assert beyond.doubt == "constants of dstcc were chosen on further on (seeds 901 to 905)"
+    assert (of(mission("Mars, two links")).doubt, of(mission("another")).word("b")) == ("", WORSE)
+
+
+def test_scenarios_on_which_something_was_chosen_are_there_by_these_names() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    there = {
+        tomllib.loads(path.read_text()).get("scenario", {}).get("name") for path in examples.rglob("*.toml")
+    }
+    assert {name for chosen in CHOSEN_ON.values() for name in chosen} <= there
+
+
 def test_who_was_tuned_here_is_doubted_as_who_was_trained_here() -> None:
     settings = {"label": "b", "congestion": "cubic", "set": {"initial_cwnd": 160}}
 
@@ -450,8 +470,9 @@ def test_nothing_was_chosen_on_the_seeds_of_the_demos_page() -> None:
     assert len(spans) == 3 and {one.label for one in demo.variant if "tuned" in one.label} == {
         one.label for one in demo.variant if one.chosen_on
     }
-    spans += [chosen[demo.scenario.name] for chosen in CHOSEN_ON.values() if demo.scenario.name in chosen]
-    spans.append((SEEDS[0], SEEDS[-1]))
+    chosen = [of[demo.scenario.name] for of in CHOSEN_ON.values() if demo.scenario.name in of]
+    assert None not in chosen
+    spans += [*filter(None, chosen), (SEEDS[0], SEEDS[-1])]
     assert all(last < first or begin >= first + count for begin, last in spans)
 
 
