@@ -1,4 +1,4 @@
-"""What the demo plays over playout delays and rates of the uplinks: tables of docs/learning.md and docs/referee.md.
+"""What the demo plays over playout delays and rates of the uplinks: tables of docs/learning.md.
 
     python -m experiments.demo_grid [--seeds 10] [--first 701] [--rtts 2.5].. [--up 2].. [ALGORITHM..]
 

@@ -195,7 +195,7 @@ def drift(workshop: Workshop, one: Published, command: str, shown: str | None = 
     """Where the page is not what ``command`` prints; the table's own command prints all rows, others some."""
     shown = one.shown() if shown is None else shown
     printed = table_of(shown, one.keys)
-    keys = len(next(iter(printed.rows)))
+    keys = len(next(iter(printed.rows))) if printed.rows else None  # marks of a page that has no table yet
     block = workshop.block(one, command, shown)
     return list(differences(printed, table_of(block, keys), part=command != one.command))
 

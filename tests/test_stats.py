@@ -94,7 +94,7 @@ def test_a_paired_test_by_hand() -> None:
     """Mean 2, standard deviation √(2/3), n = 4: t = 2 / √(1/6) = 4.899 with 3 degrees of freedom."""
     assert paired_p([[1.0, 2.0, 2.0, 3.0]]) == pytest.approx(0.0163, abs=2e-4)
     assert paired_p([[-1.0, -2.0, -2.0, -3.0]]) == paired_p([[1.0, 2.0, 2.0, 3.0]])
-    assert paired_p([[1.0, -1.0]]) == 1.0  # no difference at all
+    assert paired_p([[1.0, -1.0]]) == paired_p([[0.0, 0.0, 0.0]]) == 1.0  # no difference at all
     assert paired_p([[1.0, 1.0, 1.0]]) == 0.0  # and one that never varies
     assert paired_p([[1.0, 2.0], [3.0]]) == 1.0  # nothing is known of a stratum's variance
 

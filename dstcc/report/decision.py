@@ -56,7 +56,7 @@ class Decision:
 
 def decide(section: Section, tables: Tables) -> Decision | None:
     """The box of a section; ``None`` where nothing came to an end."""
-    if section.best is None or not section.representative:
+    if section.best is None:
         return None
     video_s = _video_s(section, tables)
     passes = max(1, *(len(trial.contacts) for trial in section.representative))

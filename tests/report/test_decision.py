@@ -114,6 +114,16 @@ def test_passes_divide_hours_and_bytes_but_no_shares(tmp_path: Path) -> None:
     assert "of video of a pass (one of 4), ltp delivers" in one.sentence
 
 
+def test_passes_are_counted_where_most_were_met(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    contact = {"to_s": 10.0, "bytes_in_time": 1.0, "full_quality_bytes": 1.0}
+    some, all_of_them = (
+        json.dumps([{**contact, "from_s": 100.0 * index} for index in range(count)]) for count in (2, 4)
+    )
+    change(tmp_path, **PLAYED, contacts=[some] * 3 + [all_of_them] * 3)
+    assert box(tmp_path).passes == 4
+
+
 def test_without_ltp_nothing_is_beside_it(tmp_path: Path) -> None:
     build_run(tmp_path / "run", RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60))
     one = box(tmp_path)
