@@ -1,4 +1,4 @@
-"""What each part of the controller `dstcc` brings: the tables of docs/learning.md.
+"""What each part of the controller `dstcc-lanes` brings: the tables of docs/learning.md.
 
     python -m experiments.ablation [--trainings 5] [--steps 24576] [--only TEXT] [--shipped]
 

@@ -1,4 +1,4 @@
-"""What finding out a queue further on brings the controller dstcc: with and without it, on the same seeds.
+"""What finding out a queue further on brings the controller dstcc-lanes: with and without it, on the same seeds.
 
     python -m experiments.further_on [--seeds 10] [SCENARIO]
 
@@ -57,7 +57,9 @@ def main(scenario: Path, seeds: int) -> None:
             blind = driven(loaded)
     except DstccError as error:
         raise click.ClickException(str(error)) from None
-    heading(f"{loaded.scenario.name}, {seeds} seeds", ("`dstcc`", *(title for title, _ in METRICS.values())))
+    heading(
+        f"{loaded.scenario.name}, {seeds} seeds", ("`dstcc-lanes`", *(title for title, _ in METRICS.values()))
+    )
     for name, trials in (("finds it out", found), ("by losses only", blind)):
         cells = (interval(values_of(trials, metric), digits) for metric, (_, digits) in METRICS.items())
         line(name, *cells)

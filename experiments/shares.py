@@ -2,11 +2,11 @@
 
     python -m experiments.shares [--seeds 10] [--only NAME]
 
-Two of dstcc on examples/sharing/two-of-a-kind.toml, where there is room for both, and where the other sends all it can.
-Then each controller's connection on examples/sharing/two-greedy.toml, beside a flow of its own kind and beside one of
-CUBIC; both have more to send than the link carries. Values are interquartile means with 95 % bootstrap intervals over
-seeds 1 and up: the share of what both had acknowledged that was the connection's, and Jain's index of both, over the
-time in which both send.
+Two of dstcc-lanes on examples/sharing/two-of-a-kind.toml, where there is room for both, and where the other sends all
+it can. Then each controller's connection on examples/sharing/two-greedy.toml, beside a flow of its own kind and
+beside one of CUBIC; both have more to send than the link carries. Values are interquartile means with 95 % bootstrap
+intervals over seeds 1 and up: the share of what both had acknowledged that was the connection's, and Jain's index of
+both, over the time in which both send.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def shares(name: str, beside: str, seeds: int) -> dict[str, list[float]]:
 
 def print_of_a_kind(seeds: int) -> None:
     """A row for what the other does."""
-    heading("Two of dstcc", ("the other", "`weighted_layers`", "`own_share`", "the other's kbit/s"))
+    heading("Two of dstcc-lanes", ("the other", "`weighted_layers`", "`own_share`", "the other's kbit/s"))
     for other, overrides in OTHERS.items():
         texts = (*overrides, f"run.seeds={seeds}")
         values = measured(mission(KIND, *texts))
