@@ -36,6 +36,10 @@ PLACE = re.compile(r"^(pair\.toml: |pair: |run: trial '[^']*' )")
 LATER = "Not built: "
 EVERY = "With every transport: "
 """How the line begins that has the capabilities without an exception."""
+NEVER = "With no capability: "
+"""How the line begins of a transport that works with none, for one reason."""
+OTHERS = "With every other transport: "
+"""How the line of capabilities begins below such transports."""
 BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
 """Refusals that no version could lift, by words that they hold."""
 
@@ -263,24 +267,33 @@ def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] 
 
 
 def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
-    """The capabilities that work with every transport in one line, and a row for each other one; a number stands for
-    one of ``reasons``, which grow by those that are new."""
+    """Transports that work with nothing, capabilities that work with all others, and a row for each other one; a number
+    stands for one of ``reasons``, which grow by those that are new."""
     for one in pairs:
         if one.refusal and one.refusal not in reasons:
             reasons.append(one.refusal)
     cells = {(one.transport, one.capability): one.refusal for one in pairs}
-    lines = [f"| | {' | '.join(TRANSPORTS)} |", f"|---|{'---|' * len(TRANSPORTS)}"]
+    capabilities = list(dict.fromkeys(one.capability for one in pairs))
+    never = {
+        transport: cells[transport, capabilities[0]]
+        for transport in TRANSPORTS
+        if len({cells[transport, one] for one in capabilities}) == 1 and cells[transport, capabilities[0]]
+    }
+    others = [transport for transport in TRANSPORTS if transport not in never]
+    lines = [f"| | {' | '.join(others)} |", f"|---|{'---|' * len(others)}"]
     everywhere = []
-    for capability in dict.fromkeys(one.capability for one in pairs):
-        said = [cells[transport, capability] for transport in TRANSPORTS]
-        if not any(said):
+    for capability in capabilities:
+        said = [cells[transport, capability] for transport in others]
+        if any(said):
+            row = [f"({reasons.index(one) + 1})" if one else "yes" for one in said]
+            lines.append(f"| {capability} | {' | '.join(row)} |")
+        else:
             everywhere.append(capability)
-            continue
-        row = [f"({reasons.index(one) + 1})" if one else "yes" for one in said]
-        lines.append(f"| {capability} | {' | '.join(row)} |")
     works = sum(not one.refusal for one in pairs)
-    every = [f"{EVERY}{'; '.join(everywhere)}.", ""] if everywhere else []
-    return [*every, *lines, "", f"{works} of {len(pairs)} pairs work."]
+    none = [f"{NEVER}{transport} ({reasons.index(why) + 1})" for transport, why in never.items()]
+    every = [f"{EVERY if not never else OTHERS}{'; '.join(everywhere)}"]
+    head = [f"{one}." for one in none + every]
+    return [*head, "", *lines, "", f"{works} of {len(pairs)} pairs work."]
 
 
 def page() -> list[str]:

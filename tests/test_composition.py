@@ -10,6 +10,8 @@ from scripts.composition import (
     CAPABILITIES,
     EVERY,
     LATER,
+    NEVER,
+    OTHERS,
     PAGE,
     SIMULATOR,
     TRANSPORTS,
@@ -20,14 +22,22 @@ from scripts.composition import (
 
 
 def published(section: str) -> dict[str, dict[str, str]]:
-    """A table of the page: by capability and transport."""
+    """A table of the page, and the lines above it: by capability and transport."""
     text = PAGE.read_text().partition(BEGIN)[2].partition(f"## {section}\n")[2].partition("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    every = [line for line in text.splitlines() if line.startswith(EVERY)]
-    alike = [name for line in every for name in line.removeprefix(EVERY).rstrip(".").split("; ")]
+    never, everywhere = {}, []
+    for line in text.splitlines():
+        for start in (EVERY, OTHERS):
+            if line.startswith(start):
+                everywhere += line.removeprefix(start).removesuffix(".").split("; ")
+        if line.startswith(NEVER):
+            transport, _, number = line.removeprefix(NEVER).removesuffix(".").rpartition(" ")
+            never[transport] = number
     rows = {name: dict(zip(lines[0], cells, strict=True)) for name, *cells in lines[1:]}
-    assert not rows.keys() & alike
-    return rows | {name: dict.fromkeys(lines[0], "yes") for name in alike}
+    assert not rows.keys() & everywhere
+    assert not never.keys() & set(lines[0])
+    alike = {name: dict.fromkeys(lines[0], "yes") for name in everywhere}
+    return {name: row | never for name, row in (rows | alike).items()}
 
 
 def reasons() -> list[str]:
@@ -57,7 +67,7 @@ def test_the_page_has_all_pairs_and_no_others() -> None:
     for section, capabilities in (("In the simulator", SIMULATOR), ("On the kernel", CAPABILITIES)):
         there = published(section)
         assert set(there) == set(capabilities)
-        assert all(list(row) == list(TRANSPORTS) for row in there.values())
+        assert all(set(row) == set(TRANSPORTS) for row in there.values())
     lines = PAGE.read_text().partition("## Why not\n")[2].splitlines()
     marked = [LATER in line for line in lines if line]
     assert marked == [composition.later(text) for text in reasons()]
