@@ -292,8 +292,8 @@ def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
     works = sum(not one.refusal for one in pairs)
     none = [f"{NEVER}{transport} ({reasons.index(why) + 1})" for transport, why in never.items()]
     every = [f"{EVERY if not never else OTHERS}{'; '.join(everywhere)}"]
-    head = [f"{one}." for one in none + every]
-    return [*head, "", *lines, "", f"{works} of {len(pairs)} pairs work."]
+    head = [line for one in none + every for line in (f"{one}.", "")]
+    return [*head, *lines, "", f"{works} of {len(pairs)} pairs work."]
 
 
 def page() -> list[str]:
