@@ -61,7 +61,7 @@ NEEDS = {
     "paths": "it weighs one path against another; the connection has one",
     "stream": 'it keeps one stream in order across paths; mode = "lanes" has an order per lane, none across',
     "layers": "it treats layers differently; the source has one",
-    "coded": 'it lives by reports of coded packets; needs mode = "coded"',
+    "coded": 'it depends on reports of coded packets; needs mode = "coded"',
 }
 """What an algorithm may need, and the message if it is missing."""
 
@@ -78,14 +78,12 @@ class Known:
 
 
 KNOWLEDGE = {
-    "rates": Known("r", "the rates", "is given the rate of each link"),
-    "line": Known("l", "its line's rate", "knows the rate of its own line"),
-    "queue": Known("q", "its queue", "sees the queue of its own line"),
-    "contacts": Known(
-        "c", "the contacts", "knows the contact plan: timers or subflows pause while a link is away"
-    ),
-    "deadlines": Known("d", "deadlines", "gives up layers that cannot arrive by their deadline"),
-    "mission": Known("m", "sizes to come", "knows the whole mission's bytes before they are captured"),
+    "rates": Known("r", "the rates", "is configured with the rate of each link"),
+    "line": Known("l", "its transmitter's rate", "is configured with the rate of its own transmitter"),
+    "queue": Known("q", "its queue", "observes the queue of its own transmitter"),
+    "contacts": Known("c", "the contacts", "has the contact plan: timers or subflows pause during outages"),
+    "deadlines": Known("d", "deadlines", "drops layers that cannot meet their deadline"),
+    "mission": Known("m", "sizes to come", "knows all sizes before they are captured"),
 }
 """What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
@@ -93,7 +91,7 @@ SHOWS_RATES = ("rates", "line", "queue")
 """Knowledge of a link's rate beforehand, or of what shows it within a slot; others learn it by what comes back."""
 COPIES = {
     "all": "sends everything on every subflow",
-    "spare": "fills room that nothing new could use with copies",
+    "spare": "fills unused capacity with copies",
     "idle": "repeats on an idle subflow what another has in flight for longer than MPTCP's timer runs",
 }
 """What may be sent twice."""

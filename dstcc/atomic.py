@@ -113,7 +113,7 @@ def _named(given: Path, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in OF_WRITING or not _beside(error.filename, path):
+        if error.errno not in OF_WRITING or not _is_unnamed(error.filename, path):
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(given)) from error
 
@@ -125,7 +125,7 @@ def said_of(given: Path) -> Iterator[None]:
         yield
 
 
-def _beside(name: object, path: Path) -> bool:
+def _is_unnamed(name: object, path: Path) -> bool:
     """Whether an error's file is one that nobody named: none, in a hidden sibling, or the folder that these lie in."""
     if not isinstance(name, (str, Path)):
         return True

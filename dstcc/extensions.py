@@ -135,12 +135,12 @@ def _windows(extension: Extension, method: str, call: Callable[..., Any]) -> Cal
         if type(answer) is float and 1.0 <= answer <= MAX_WINDOW:  # the most frequent case
             return answer
         window, pacing = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-        if not _within(window, 1.0, MAX_WINDOW):
+        if not _is_in_range(window, 1.0, MAX_WINDOW):
             rule = "a window is a number of segments, at least 1 (and at most 2^40)"
             raise ExtensionError(f"{extension}: {method} returned {_shown(answer)}; {rule}")
         if pacing is None:
             return float(window)
-        if not _within(pacing, math.ulp(0.0), 1e15):
+        if not _is_in_range(pacing, math.ulp(0.0), 1e15):
             rule = "a pacing rate is a number of bit/s above 0, or None"
             raise ExtensionError(f"{extension}: {method} returned {_shown(answer)}; {rule}")
         return float(window), float(pacing)
@@ -297,7 +297,7 @@ def _index(value: Any) -> int:
         return -1
 
 
-def _within(value: Any, low: float, high: float) -> bool:
+def _is_in_range(value: Any, low: float, high: float) -> bool:
     if isinstance(value, bool):
         return False
     try:

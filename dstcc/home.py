@@ -1,4 +1,4 @@
-"""What each contact brought home.
+"""What each contact delivered.
 
 A *contact* is a time in which at least one link has no outage, by the spacecraft's clock. A layer counts to the contact
 in which its last byte left: the last one that had begun a light time before the layer was complete. A run without

@@ -87,7 +87,7 @@ def opened(
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     try:
-        with open(path, "rb", opener=_at_once if follow else _no_link) as file:
+        with open(path, "rb", opener=_open_nonblocking if follow else _no_link) as file:
             found = os.fstat(file.fileno())
             _check(path, found, error, most)
             yield file, found.st_size
@@ -101,13 +101,13 @@ def opened(
         raise error(f"{path}: cannot be read ({problem.strerror})") from None
 
 
-def _at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file, and a pipe without waiting for who writes to it."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _no_link(path: str, flags: int) -> int:
-    return _at_once(path, flags | os.O_NOFOLLOW)
+    return _open_nonblocking(path, flags | os.O_NOFOLLOW)
 
 
 def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES, *, follow: bool = True) -> bytes:

@@ -69,12 +69,12 @@ class Search:
         for _ in range(ROUNDS):
             before = best[0]
             for key in self.axes:
-                best = self._along(key, best)
+                best = self._try_axis(key, best)
             if best[0] == before:
                 break
         return best
 
-    def _along(self, key: str, start: tuple[Settings, float]) -> tuple[Settings, float]:
+    def _try_axis(self, key: str, start: tuple[Settings, float]) -> tuple[Settings, float]:
         best = start
         without = {name: value for name, value in start[0].items() if name != key}
         for settings in (without, *({**without, key: value} for value in self.axes[key])):

@@ -1,4 +1,4 @@
-"""What coding brings home on missions that nothing was tuned on: the tables of docs/simulator.md.
+"""What coding delivers on missions that nothing was tuned on: the tables of docs/simulator.md.
 
     python -m experiments.coded [--prices] [--controller POLICY] [--seeds 10] [--first 301] [--only TEXT]
 

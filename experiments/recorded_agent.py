@@ -92,7 +92,7 @@ def kernel_bytes(config: EngineConfig, result: EngineResult) -> NDArray[np.int64
     """The same by the kernel's own counters."""
     placed = np.zeros((config.objects.layers, len(config.links)), dtype=np.int64)
     for row in result.placed:
-        placed[row.layer, row.link] = row.carried_bytes
+        placed[row.layer, row.link] = row.first_bytes
     return placed
 
 

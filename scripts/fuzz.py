@@ -216,7 +216,7 @@ def _reached(place: Room) -> tuple[int, bytes | None]:
     return (int.from_bytes(text[:8], "big"), text[8:]) if len(text) >= 8 else (-1, None)
 
 
-def _inside(name: str, folder: Path, runs: int, seed: int, most_s: float) -> None:
+def _run_inside(name: str, folder: Path, runs: int, seed: int, most_s: float) -> None:
     """What a child of :func:`apart` does."""
     handle = os.open(folder / "input", os.O_WRONLY | os.O_CREAT)
 
@@ -372,7 +372,7 @@ def main(
 ) -> None:
     """Fuzz."""
     if folder is not None:
-        _inside(names[0], folder, runs, seed, seconds)
+        _run_inside(names[0], folder, runs, seed, seconds)
         return
     if inside is not None:
         guided(names[0], Room(inside), names[1:])

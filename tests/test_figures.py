@@ -31,7 +31,7 @@ PAGE = (
     "# A\n\n<!-- t -->\n| x | a | b |\n|---|---|---|\n| one | 1 | 2 |\n| two | 3 | 4 |\n<!-- / -->\n\nEnd.\n"
 )
 TERMINAL = """
- trial    played  MB home
+ trial    played  MB in time
  ────────────────────────
  cubic/s1  67.3%    847.3
  cubic/s2  70.1%    942.2

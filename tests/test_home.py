@@ -1,4 +1,4 @@
-"""What each contact brought home: windows by the spacecraft's clock, layers by when their last byte left."""
+"""What each contact delivered: windows by the spacecraft's clock, layers by when their last byte left."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_shares_sum_to_one_and_ratios_stay_in_bounds(complete: list[float | None
 
 
 def test_coding_counts_the_blocks_of_which_something_was_sent() -> None:
-    # Of four blocks one was never sent, one of a single packet and one of three came home, one of two did not.
+    # Of four blocks one was never sent, one of a single packet and one of three was delivered, one of two did not.
     def row(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return np.array(values, dtype=np.int64)
 

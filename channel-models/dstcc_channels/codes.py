@@ -108,12 +108,12 @@ class Code:
         warnings = []
         if np.any(at < low):
             warnings.append(
-                f"Eb/N0 {_to('down to', at)}{at.min():.2f} dB is below {table} "
+                f"Eb/N0 {_limit_text('down to', at)}{at.min():.2f} dB is below {table} "
                 f"first row, frame error rate {self.table_fer[0]:.3g}"
             )
         if np.any(at > high + spare_db):
             warnings.append(
-                f"Eb/N0 {_to('up to', at)}{at.max():.2f} dB is above {table} "
+                f"Eb/N0 {_limit_text('up to', at)}{at.max():.2f} dB is above {table} "
                 f"last row, frame error rate {self.floor:.3g}"
             )
         return "; ".join(warnings) or None
@@ -155,7 +155,7 @@ class Code:
         return grid, np.asarray(np.log10(self.frame_error_rate(grid)), dtype=np.float64)
 
 
-def _to(words: str, at: NDArray[np.float64]) -> str:
+def _limit_text(words: str, at: NDArray[np.float64]) -> str:
     return f"{words} " if at.size > 1 else ""
 
 

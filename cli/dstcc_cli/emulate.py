@@ -115,8 +115,8 @@ Examples:
 )
 @LIMIT
 @ALLOW
-@click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
-@click.option("--force", is_flag=True, help="Replace a run that is there, and nothing but a run of dstcc's.")
+@click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
+@click.option("--force", is_flag=True, help="Overwrite an existing run (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,

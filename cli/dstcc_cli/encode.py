@@ -84,9 +84,7 @@ Examples:
 @click.option(
     "--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF, which take most of the time."
 )
-@click.option(
-    "--force", is_flag=True, help="Replace a stream that is there, and nothing but a stream of dstcc's."
-)
+@click.option("--force", is_flag=True, help="Overwrite an existing stream (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,

@@ -34,7 +34,7 @@ Examples:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HTML page to write.")
 @LIMIT
 @ALLOW
-@click.option("--force", is_flag=True, help="Replace a page that is there, and nothing but dstcc's.")
+@click.option("--force", is_flag=True, help="Overwrite an existing page (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with every decision.")
 def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json: bool) -> None:
     """Say what the controller of a trial of RUN saw, believed and chose over mission time, and what came of it.

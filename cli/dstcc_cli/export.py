@@ -32,7 +32,7 @@ Examples:
     metavar="ID",
     multiple=True,
     shell_complete=complete.trial,
-    help="Trial, like cubic+minrtt/s1; repeatable.  [default: all that came to an end]",
+    help="Trial, like cubic+minrtt/s1; repeatable.  [default: all completed trials]",
 )
 @click.option(
     "--qlog-version",
@@ -42,7 +42,7 @@ Examples:
 )
 @LIMIT
 @ALLOW
-@click.option("--force", is_flag=True, help="Replace a folder that is there, and nothing but an export.")
+@click.option("--force", is_flag=True, help="Overwrite an existing export (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,

@@ -39,7 +39,7 @@ Examples:
     "controllers",
     multiple=True,
     metavar="POLICY",
-    help="A policy of coded packets by name or file, or a file of rules, as a rung of its own; repeatable.",
+    help="A policy of coded packets by name or file, or a file of rules, as an own baseline; repeatable.",
 )
 @click.option(
     "--rules",
@@ -50,7 +50,7 @@ Examples:
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="How many.  [default: the scenario's]")
 @LIMIT
 @ALLOW
-@click.option("--force", is_flag=True, help="Replace a ladder that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing ladder (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,
@@ -62,8 +62,9 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Climb the ladder of SCENARIOS of coded packets: a clairvoyant bound, planners that know the channel's law
-    or believe in what acknowledgements say, the best constant in hindsight, tuned rules, random choice.
+    """Measure the value of side information and of learning in SCENARIOS of coded packets: a clairvoyant bound,
+    planners that know the loss model or estimate it from acknowledgements, the best constant in hindsight, tuned rules,
+    random choice.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

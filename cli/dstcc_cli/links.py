@@ -41,7 +41,7 @@ FILES = ("plot", "netem", "trace")
     "--ephemeris", metavar="NAME", help="kepler (built in) or de421 (exact) in place of the profile's own."
 )
 @click.option("--elevation", type=float, metavar="DEG", help="Elevation at the station instead of its own.")
-@click.option("--up", is_flag=True, help="The way from the Earth to the spacecraft.")
+@click.option("--up", is_flag=True, help="The uplink, from the Earth to the spacecraft.")
 @click.option(
     "--code",
     "code_name",
@@ -71,7 +71,7 @@ FILES = ("plot", "netem", "trace")
 )
 @click.option("--step", type=float, default=600.0, show_default=True, help="Between their rows, seconds.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of their weather, orbits and draws.")
-@click.option("--force", is_flag=True, help="Replace a FILE that is there and that dstcc links wrote.")
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if dstcc links wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
     """List link profiles; say what one does at a date, or what a code loses.

@@ -41,7 +41,7 @@ COMMANDS = {
     "report": "Compare runs on one self-contained page.",
     "explain": "What a trial's controller saw, believed and chose, and what came of it.",
     "export": "Write a run's trials for other tools: csv, iperf3, qlog, pcapng.",
-    "reproduce": "Do a paper's experiments again, published beside measured.",
+    "reproduce": "Repeat a paper's experiments; compare published with measured.",
     "links": "List link profiles; what one does at a date, or what a code loses.",
     "algorithms": "List every congestion control and scheduler.",
     "kernel": "Build the Linux kernel that scenarios run on in virtual time.",

@@ -36,7 +36,7 @@ Examples:
     metavar="ID",
     multiple=True,
     shell_complete=complete.trial,
-    help="Trial, like cubic+minrtt/s1; unless given, the best one. Several stand side by side.",
+    help="Trial, like cubic+minrtt/s1; unless given, the best one. Several are shown in panels.",
 )
 @click.option(
     "--from",
@@ -64,9 +64,7 @@ Examples:
     is_flag=True,
     help="No line below the picture; the stream's own bits, where players show them. Each picture is there once.",
 )
-@click.option(
-    "--force", is_flag=True, help="Replace a video that is there, and nothing but one of dstcc play's."
-)
+@click.option("--force", is_flag=True, help="Overwrite an existing video (only if dstcc play wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,
@@ -80,7 +78,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the video of a trial of RUN, or of several side by side, as an ordinary MP4: the layers in time, lost
+    """Write the video of a trial of RUN, or of several in panels, as an ordinary MP4: the layers in time, lost
     chunks frozen.
 
     A line below the picture says the time of its capture (UTC where the scenario has start, else mission time), which

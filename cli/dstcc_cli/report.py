@@ -52,10 +52,10 @@ Examples:
     help="Where the runs' stream lies now, if it moved.",
 )
 @click.option("--no-pictures", is_flag=True, help="Leave out what Earth saw.")
-@click.option("--figures", is_flag=True, help="Also each figure as SVG, in a folder beside FILE.")
+@click.option("--figures", is_flag=True, help="Also each figure as SVG, in a folder next to FILE.")
 @click.option("--data", is_flag=True, help="With --figures: their numbers as CSV, too, which may be 50 MB.")
 @click.option("--paper", type=click.Choice(PAPERS), help="Of pdf and png.  [default: a4]")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there and a report of dstcc's.")
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if it is a report of dstcc's).")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
     runs: tuple[Path, ...],

@@ -1,4 +1,4 @@
-"""``dstcc reproduce``: a paper's experiments again, published beside measured."""
+"""``dstcc reproduce``: repeat a paper's experiments, compare published with measured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Examples:
 def command(
     *, paper: str, output: Path, figures: tuple[str, ...], quick: bool, jobs: int | None, as_json: bool
 ) -> int:
-    """Run the experiments of PAPER (iodst, ..) and put each published number beside the measured one.
+    """Run the experiments of PAPER (iodst, ..) and compare each published number with the measured one.
 
     Ctrl-C keeps what is finished; the same command then goes on.
 
@@ -80,7 +80,7 @@ def _show(made: Reproduced) -> None:
 
     from dstcc.papers.write import interval, said
 
-    title = f"{made.paper.about.name}: published beside measured"
+    title = f"{made.paper.about.name}: published and measured"
     table = Table(box=SIMPLE, title=title, pad_edge=False, collapse_padding=True)
     for heading in ("figure", "quantity", "published", "measured, 95 %", "verdict"):
         number = heading.startswith(("published", "measured"))

@@ -58,7 +58,7 @@ Examples:
     help="The same as a struct_ops program: its source, compiled as C.",
 )
 @WHICH
-@click.option("--seed", type=int, metavar="K", help="Of all chance.  [default: the scenario's, or 1]")
+@click.option("--seed", type=int, metavar="K", help="Of all random draws.  [default: the scenario's, or 1]")
 @click.option(
     "--scale",
     metavar="S",
@@ -84,9 +84,9 @@ Examples:
     default=600.0,
     show_default=True,
     metavar="S",
-    help="Real seconds after which a run is given up.",
+    help="Real seconds after which a run is aborted.",
 )
-@click.option("--force", is_flag=True, help="Replace a run of programs that is there, and nothing else.")
+@click.option("--force", is_flag=True, help="Overwrite an existing run of programs (only if dstcc wrote it).")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout; CMD's output is in the log."
 )
@@ -110,7 +110,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Run CMD on the spacecraft of SCENARIO, and programs on Earth, in virtual time: an hour of light passes at once.
+    """Run CMD on the spacecraft of SCENARIO, and programs on Earth, in virtual time, which skips waiting.
 
     Hosts are called craft and earth. Programs see this machine's files, read-only, and write into a folder of their
     host, which the run keeps. Ends when CMD does, or at --for, with CMD's exit code.

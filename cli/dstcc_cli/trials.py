@@ -16,8 +16,8 @@ SHOWN = {
     "playback_ratio": ("played", "{:.1%}"),
     "full_quality_ratio": ("in full", "{:.1%}"),
     "weighted_layers": ("weight", "{:.1%}"),
-    "oracle_ratio": ("of best", "{:.1%}"),
-    "bytes_in_time": ("MB home", "{:,.1f}"),
+    "oracle_ratio": ("of bound", "{:.1%}"),
+    "bytes_in_time": ("MB in time", "{:,.1f}"),
     "full_quality_bytes": ("MB in full", "{:,.1f}"),
     "sent_bytes": ("MB sent", "{:,.1f}"),
     "startup_s": ("start s", "{:,.1f}"),
@@ -31,7 +31,7 @@ SHOWN = {
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 HOME = ("bytes_in_time", "full_quality_bytes")
-"""What came home. The second is shown for runs with outages only: it says what the passes brought home. So is the
+"""What was delivered. The second is shown for runs with outages only: it says what the passes delivered. So is the
 first in a table with a row for each algorithm."""
 MEGABYTES = (*HOME, "sent_bytes")
 """Metrics that are bytes."""

@@ -117,7 +117,7 @@ class Planner:
         for s, fold in enumerate(self._folds):
             belief = fold(belief, beliefs[:, s + 1])
         carried = seen.pace_bytes.sum(axis=1)
-        back, fresh = self._in_time(seen)
+        back, fresh = self._timely_shares(seen)
         horizon = self._horizon()
         supply = carried * (horizon + self._waiting())
         # What waits, in units of the source bytes of a block's time, for each of the horizon's blocks.
@@ -145,7 +145,7 @@ class Planner:
         """(K,): of a block's time, on average over the horizon, at the price of that number."""
         return np.asarray(self._wanted(belief, PRICES[price] * self._unit, back, fresh, more)[1].mean(axis=1))
 
-    def _in_time(self, seen: Seen) -> tuple[Float64Array, Float64Array]:
+    def _timely_shares(self, seen: Seen) -> tuple[Float64Array, Float64Array]:
         """(K, layers): i and j, the shares of a block's objects for which repair, and fresh packets, are in time.
 
         What leaves now of a layer has the slack of the oldest that waits, or all of the playout delay.

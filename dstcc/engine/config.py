@@ -766,22 +766,22 @@ class TransportStats:
 
 @dataclass(frozen=True)
 class PlacedBytes:
-    """Bytes of a layer that were to go over a link, where a kernel's scheduler is told the subflow of each layer."""
+    """Bytes of a layer on a link, where a kernel's scheduler is given the subflow of each layer."""
 
     layer: int
     link: int
-    told_bytes: int
+    assigned_bytes: int
     """Handed over for the link."""
-    left_bytes: int
+    sent_bytes: int
     """Whose first packet left over it."""
-    carried_bytes: int
-    """By the kernel's own counters: carried for the first time."""
-    strayed_bytes: int
-    """Of these, told to go elsewhere."""
-    moved_bytes: int
-    """Carried again after another subflow failed."""
+    first_bytes: int
+    """First transmitted on it, by the kernel's own counters."""
+    misrouted_bytes: int
+    """Of these, assigned to another link."""
+    reinjected_bytes: int
+    """Transmitted again after another subflow failed."""
     late_bytes: int
-    """Carried after the deadline."""
+    """Transmitted after the deadline."""
 
 
 @dataclass(frozen=True)

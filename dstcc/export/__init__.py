@@ -76,12 +76,12 @@ EXPORTED = Kind("an export of a run", _no_export, folder=True)
 
 
 def chosen_trials(run: Run, names: Sequence[str]) -> list[str]:
-    """The ids of the trials named, or of all that came to an end; :class:`RunError` for one that is not there."""
+    """The ids of the trials named, or of all completed ones; :class:`RunError` for one that is not there."""
     if names:
         return [str(run.trial(name)["id"]) for name in dict.fromkeys(names)]
     ended = [str(row["id"]) for row in run.trials if row["status"] == "ok"]
     if not ended:
-        raise RunError(f"{run.path}: no trial came to an end, there is nothing to export")
+        raise RunError(f"{run.path}: no completed trial, nothing to export")
     return ended
 
 
@@ -97,7 +97,7 @@ def export_run(
 ) -> Exported:
     """Write trials of a run in one of :data:`FORMATS` into the folder ``output``, whole or not at all.
 
-    All trials that came to an end, unless some are named. ``version`` is that of qlog. ``advance`` is called after each
+    All completed trials, unless some are named. ``version`` is that of qlog. ``advance`` is called after each
     trial, or table. Raises :class:`~dstcc.errors.InputError` for an unknown format or a place that may not be written,
     and what :func:`dstcc.run.replay.replay` raises.
     """

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 KNOWS = {
     BOUND: "every draw of the losses: the bound, of any sender",
     "planner-law": "the loss model, its parameters, and its true state as late as feedback comes",
-    "controller": "what a sender sees: a policy or a file of rules that was given",
-    "planner-belief": "what a sender sees: the same planner, on a filter's belief",
-    "best-constant": "one choice for the whole mission, picked in hindsight on these seeds",
+    "controller": "a sender's observations: a policy or a file of rules",
+    "planner-belief": "a sender's observations: the same planner, on a filter's belief",
+    "best-constant": "one choice for the whole mission, chosen in hindsight on these seeds",
     "tuned-rule": "the measured loss, by a rule that was tuned on other scenarios",
     "random": "nothing: shares anew in each slot",
 }

@@ -106,7 +106,7 @@ class Gap:
     def sentence(self) -> str:
         """For a reader."""
         if self.paired is None:
-            return f"{self.scenario}: one seed says nothing of the gap"
+            return f"{self.scenario}: one seed is not enough for a gap"
         mean = self.paired.mean
         low, high = mean.bounds()
         who_plays = "planner-law, clairvoyant here," if self.clairvoyant else "planner-law"

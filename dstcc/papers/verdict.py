@@ -56,7 +56,7 @@ def _level(measured: Estimate, published: Published, unit: str) -> str:
         raise ValueError("a claim compares two")
     low, high = published if isinstance(published, tuple) else (published, published)
     nearest = min(max(measured.value, low), high)
-    if _within(measured, low, high) or _near(measured.value, nearest, POINTS if unit == "%" else 0.0):
+    if _is_between(measured, low, high) or _is_close(measured.value, nearest, POINTS if unit == "%" else 0.0):
         return REPRODUCED
     kind = SMALLER if measured.value < low else LARGER
     ratio = measured.value / nearest if nearest else 0.0
@@ -72,18 +72,18 @@ def _effect(measured: Estimate, published: Published, unit: str) -> str:
         return OPPOSITE
     if low <= 0:
         return UNDECIDED if p is not None and low <= p <= high else NO_DIFFERENCE
-    if p is None or low <= p <= high or _near(measured.value, p, 0.0):
+    if p is None or low <= p <= high or _is_close(measured.value, p, 0.0):
         return REPRODUCED
     if measured.value < p:
         return SMALLER_EFFECT if measured.value >= p / FACTOR else FAR_SMALLER
     return LARGER_EFFECT if measured.value <= p * FACTOR else FAR_LARGER
 
 
-def _within(measured: Estimate, low: float, high: float) -> bool:
+def _is_between(measured: Estimate, low: float, high: float) -> bool:
     """Whether the interval and the range have a point in common."""
     least, most = measured.bounds()
     return least <= high and low <= most
 
 
-def _near(value: float, published: float, points: float) -> bool:
+def _is_close(value: float, published: float, points: float) -> bool:
     return abs(value - published) <= max(NEAR * abs(published), points)

@@ -4,7 +4,7 @@
 
     reproduction.json  which paper, from what; the folder's mark
     rows.json, .csv    a row per published number; rows.md: the same as a table for people
-    figures/*.svg      each figure, published beside measured; *.csv what is drawn, *.md its table
+    figures/*.svg      each figure, published and measured; *.csv what is drawn, *.md its table
     index.html         all of it on one page that needs no network
     cells/             finished cells, so that an interrupted run goes on
 """

@@ -58,15 +58,15 @@ METRICS = (
     ),
     Metric(
         "bytes_in_time",
-        "Brought home in time",
+        "Delivered in time",
         "bytes",
         +1,
         "What Earth saw",
-        "Payload of the layers that were there to be played: what a pass brought home.",
+        "Payload of the layers that were there to be played: what a pass delivered.",
     ),
     Metric(
         "full_quality_bytes",
-        "Brought home at full quality",
+        "Delivered at full quality",
         "bytes",
         +1,
         "What Earth saw",

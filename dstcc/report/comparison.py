@@ -1,4 +1,4 @@
-"""Which algorithm brought home most video, and which differences are statistically significant.
+"""Which algorithm delivered most video, and which differences are statistically significant.
 
 The leader is the algorithm with the highest interquartile mean, whatever it knows: what each knows and was given
 stands in its row. Algorithms are compared by their differences at the same seeds, with a paired t test; as any of them

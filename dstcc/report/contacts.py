@@ -1,4 +1,4 @@
-"""What each contact brought home, of one trial per algorithm, all of one seed: a seed draws the contacts."""
+"""What each contact delivered, of one trial per algorithm, all of one seed: a seed draws the contacts."""
 
 from __future__ import annotations
 

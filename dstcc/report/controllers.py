@@ -78,7 +78,7 @@ def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
     trial = algorithm.trials[0]
     if trial.controller is None:
         return None
-    about = _about(trial.run, trial.controller)
+    about = _metadata(trial.run, trial.controller)
     if about.get("algorithm") == OWN:
         return None
     scenarios = tuple((str(one["scenario"]), str(one["sha256"])) for one in about.get("trained_on") or ())
@@ -97,7 +97,7 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
     if not known and trial.controller is not None:
         what, known = (
             "constants",
-            CHOSEN_ON.get(str(_about(trial.run, trial.controller).get("algorithm")), {}),
+            CHOSEN_ON.get(str(_metadata(trial.run, trial.controller).get("algorithm")), {}),
         )
     if section.name not in known:
         return ""
@@ -120,7 +120,7 @@ def namesakes(runs: Sequence[Run]) -> frozenset[str]:
 
 def distinguished(run: Run, name: str, ambiguous: frozenset[str]) -> str:
     """A policy's name, with the beginning of its checksum where others have the same name."""
-    return f"{name}@{str(_about(run, name).get('sha256'))[:SHORT]}" if name in ambiguous else name
+    return f"{name}@{str(_metadata(run, name).get('sha256'))[:SHORT]}" if name in ambiguous else name
 
 
 def labelled(run: Run, label: str, ambiguous: frozenset[str]) -> str:
@@ -139,6 +139,6 @@ def _sum(variant: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _about(run: Run, name: str) -> Mapping[str, Any]:
+def _metadata(run: Run, name: str) -> Mapping[str, Any]:
     known: Sequence[Mapping[str, Any]] = run.meta.get("controllers") or ()
     return next((about for about in known if about.get("name") == name), {})

@@ -1,4 +1,4 @@
-"""What a mission would get: hours and megabytes home under each algorithm, beside LTP and the bound.
+"""What a mission would get: hours and megabytes delivered under each algorithm, beside LTP and the bound.
 
 The figures are the summary's, in the units in which a mission is planned: hours of video instead of shares of chunks,
 and for a pass where the links have several.
@@ -19,7 +19,7 @@ from .model import Algorithm, Section, paired, plain_name
 from .numbers import SPACE, UNKNOWN, Unit, unit_for, with_interval
 from .tables import Tables
 
-HOURS = (("playback_ratio", "Video home"), ("full_quality_ratio", "At full quality"))
+HOURS = (("playback_ratio", "Video in time"), ("full_quality_ratio", "At full quality"))
 """Metrics that become hours, and their headings."""
 SIZES = (("bytes_in_time", "Home"), ("full_quality_bytes", "At full quality"))
 BOUND = "oracle_ratio"
@@ -28,7 +28,7 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Brought:
-    """What one algorithm brings home; texts, each with its interval or an empty one."""
+    """What one algorithm delivers; texts, each with its interval or an empty one."""
 
     name: str
     leader: bool
@@ -55,7 +55,7 @@ class Decision:
 
 
 def decide(section: Section, tables: Tables) -> Decision | None:
-    """The box of a section; ``None`` where nothing came to an end."""
+    """The box of a section; ``None`` where no trial completed."""
     if section.best is None:
         return None
     video_s = _video_s(section, tables)

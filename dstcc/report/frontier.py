@@ -80,7 +80,7 @@ class Frontier:
     def finding(self) -> str:
         """Who has most at the shortest and at the longest delay, and from where on algorithms are near the bound."""
         ends = " ".join(self._most(index) for index in (0, -1))
-        return f"{ends} {self._near()}".strip()
+        return f"{ends} {self._closeness()}".strip()
 
     def _most(self, index: int) -> str:
         values = {name: one.value for name in self.names if (one := self.line(name)[index]) is not None}
@@ -97,10 +97,10 @@ class Frontier:
         value = f"{UNIT.text(top)} of the layers' weight{beside}"
         return f"At {at} {who} {'has' if len(best) == 1 else 'have'} the highest value, {value}."
 
-    def _near(self) -> str:
+    def _closeness(self) -> str:
         if None in self.bound:
             return ""
-        starts = {name: self._near_from(name) for name in self.names[:NAMED]}
+        starts = {name: self._close_delay(name) for name in self.names[:NAMED]}
         near = [f"{name} from {words_of_delay(at)} on" for name, at in starts.items() if at is not None]
         never = [name for name, at in starts.items() if at is None]
         if not near:
@@ -108,7 +108,7 @@ class Frontier:
         rest = f"; not at the longest delay: {_joined(never)}" if never else ""
         return f"Within {NEAR * 100:g} point of the bound: {_joined(near)}{rest}."
 
-    def _near_from(self, name: str) -> float | None:
+    def _close_delay(self, name: str) -> float | None:
         """The shortest delay from which on the algorithm lacks no more than :data:`NEAR` of the bound at any."""
         start = None
         for delay, one, bound in reversed(list(zip(self.delays, self.line(name), self.bound, strict=True))):

@@ -72,7 +72,7 @@ class Trial:
     """Highest layer played (−1 none) → share of chunks."""
     links: tuple[TrialLink, ...]
     contacts: tuple[Mapping[str, float], ...] = ()
-    """What each contact brought home, see docs/metrics.md; empty where links have no outages."""
+    """What each contact delivered, see docs/metrics.md; empty where links have no outages."""
 
     @property
     def footing(self) -> Mapping[str, Any] | None:

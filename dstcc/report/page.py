@@ -130,7 +130,7 @@ class SectionView:
     def chosen(self) -> str:
         """Which of the algorithms those figures show; empty where they show all."""
         shown, finished = len(self.section.pictured), len(self.section.finished)
-        return f"the {shown} of {finished} algorithms that brought home most" if shown < finished else ""
+        return f"the {shown} of {finished} algorithms that delivered most" if shown < finished else ""
 
     @cached_property
     def decision(self) -> Decision | None:
@@ -143,7 +143,7 @@ class SectionView:
 
     @cached_property
     def contacts(self) -> ContactTable:
-        """What each contact brought home."""
+        """What each contact delivered."""
         return contact_table(self.section)
 
     def layers(self, shown: Collection[str] | None = None) -> Drawn:

@@ -165,7 +165,7 @@ def typical(levels: Sequence[NDArray[np.int64]], length: int, within: range | No
 
 
 def _screening(section: Section, moved_to: Path | None) -> Screening | str:
-    """The pictures of a section; an empty text where its video is synthetic or nothing came to an end."""
+    """The pictures of a section; an empty text where its video is synthetic or no trial completed."""
     from dstcc_svc.seen import start_tick
     from dstcc_svc.stream import Stream
 

@@ -100,7 +100,7 @@ def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
 def section_ranking(section: Section) -> list[Ranked]:
     """The ranking of a section; empty without a leader."""
     comparison = compare(section)
-    return ranking(comparison, {a.name: _beside(a) for a in section.finished}) if comparison else []
+    return ranking(comparison, {a.name: _compared(a) for a in section.finished}) if comparison else []
 
 
 def pooled_ranking(pooled: Pooled) -> list[Ranked]:
@@ -116,7 +116,7 @@ def pooled_ranking(pooled: Pooled) -> list[Ranked]:
     return ranking(comparison, beside)
 
 
-def _beside(algorithm: Algorithm) -> Beside:
+def _compared(algorithm: Algorithm) -> Beside:
     values, found = list(algorithm.by_seed(HEADLINE.key).values()), algorithm.estimates
     sent = found.get(SENT.key)
     return Beside(

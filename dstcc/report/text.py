@@ -176,7 +176,7 @@ def _contacts(section: Section) -> Iterator[str]:
     table = contact_table(section)
     if not table.rows:
         return
-    yield f"Megabytes that each contact brought home in time / at full quality (seed {table.seed}):"
+    yield f"Megabytes that each contact delivered in time / at full quality (seed {table.seed}):"
     yield ""
     yield f"| Contact ({table.clock}) | Could carry | {' | '.join(map(_escape, table.names))} |"
     yield f"|---|---:|{'---:|' * len(table.names)}"

@@ -40,7 +40,7 @@ def verdict(section: Section) -> str:
         _comparison(comparison),
         equal_lanes(comparison),
         without_rates(comparison),
-        _against(section, comparison),
+        _compare_reference(section, comparison),
         _failures(section),
         _missing(comparison),
     )
@@ -66,20 +66,23 @@ def leading(comparison: Comparison) -> str:
     higher = [name for name in comparison.failed if comparison.values[name].value > top.value + SAME]
     whose = " of those whose trials all finished" if higher else ""
     if comparison.word(comparison.leader) == ALONE:
-        return f"{comparison.leader} brought home {_interval(top)} of the video, and there is nothing to rank it by."
+        return f"{comparison.leader} delivered {_interval(top)} of the video, and there is nothing to rank it by."
     tied = [name for name in comparison.rivals if abs(comparison.values[name].value - top.value) <= SAME]
     behind = [name for name in comparison.rivals if name not in tied]
     apart = _apart(comparison)
-    names = _list([f"{name}{_with(comparison, name, apart)}" for name in (comparison.leader, *tied)])
+    names = _list(
+        [f"{name}{_describe_footing(comparison, name, apart)}" for name in (comparison.leader, *tied)]
+    )
     if tied:
-        text = f"{names} each brought home {_interval(top)} of the video"
+        text = f"{names} each delivered {_interval(top)} of the video"
     elif comparison.word(comparison.leader) == LEADS:
-        text = f"{names} brought home most video{whose}, {_interval(top)} of it"
+        text = f"{names} delivered most video{whose}, {_interval(top)} of it"
     else:
-        text = f"{names} brought home {_interval(top)} of the video, the highest value{whose}"
+        text = f"{names} delivered {_interval(top)} of the video, the highest value{whose}"
     shown = behind if len(behind) <= NAMED + 1 else behind[:NAMED]
     parts = [
-        f"{name}{_with(comparison, name, apart)} {UNIT.text(comparison.values[name].value)}" for name in shown
+        f"{name}{_describe_footing(comparison, name, apart)} {UNIT.text(comparison.values[name].value)}"
+        for name in shown
     ]
     if len(shown) < len(behind):
         rest_of = [comparison.values[name].value for name in behind[NAMED:]]
@@ -99,7 +102,7 @@ def _apart(comparison: Comparison) -> bool:
     return len({(one.lanes, one.knows) for one in known}) > 1
 
 
-def _with(comparison: Comparison, name: str, apart: bool) -> str:
+def _describe_footing(comparison: Comparison, name: str, apart: bool) -> str:
     """An algorithm's lanes and knowledge in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
     one = comparison.footings.get(name)
     if one is None or not apart:
@@ -215,7 +218,7 @@ def _margin(comparison: Comparison, names: list[str]) -> str:
     )
 
 
-def _against(section: Section, comparison: Comparison) -> str:
+def _compare_reference(section: Section, comparison: Comparison) -> str:
     """Which algorithms are ahead of a chosen reference at the same seeds; with few seeds nothing is said."""
     reference = section.reference
     if reference is None or reference is section.best:

@@ -169,7 +169,7 @@ class Run:
         """The row of the trial with the most weighted layers, the first of a tie; :class:`RunError` without any."""
         scored = [row for row in self.trials if row["status"] == "ok" and row["weighted_layers"] is not None]
         if not scored:
-            raise RunError(f"{self.path}: no trial came to an end, there is nothing to play")
+            raise RunError(f"{self.path}: no completed trial, nothing to play")
         return max(scored, key=lambda row: float(row["weighted_layers"]))
 
     def chunks(self) -> pa.Table:
@@ -320,7 +320,7 @@ def write_run(
         placed = {row.id: row.layers for row in rows if row.layers}
         meta |= {"layers": placed} if placed else {}
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
-        atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
+        atomic_write(folder / "scenario.toml", heading + to_toml(_relate_paths(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
     return Finished(rows, meta)
 
@@ -432,7 +432,7 @@ def _resolve(scenario: Scenario, source: Source) -> Scenario:
     return scenario.model_copy(update={"video": video})
 
 
-def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
+def _relate_paths(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
     """The scenario with its stream's path relative to the run directory, where a move is likely to take both.
 
     That is where the stream lies in the folder that holds the run. Streams in the cache stay where they are.

@@ -192,7 +192,7 @@ class Row:
 
     @property
     def contacts(self) -> list[dict[str, float]]:
-        """What each contact brought home, where links have outages."""
+        """What each contact delivered, where links have outages."""
         return list(json.loads(self.values.get("contacts") or "[]"))
 
     def document(self) -> dict[str, object]:

@@ -86,7 +86,7 @@ class Outcome:
 
     @property
     def contacts(self) -> list[dict[str, float]]:
-        """What each contact brought home, where links have outages."""
+        """What each contact delivered, where links have outages."""
         contacts = brought_home(self.links, self.setup.objects, self.result, self.playback)
         return [contact.document() for contact in contacts]
 
@@ -168,7 +168,7 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
         for seed in scenario.seeds
     )
     driven = tuple(
-        TrialKey(*_under(transport, controller), seed, controller, variant)
+        TrialKey(*_base_algorithms(transport, controller), seed, controller, variant)
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
@@ -176,7 +176,7 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
     return driven if variant is not None and driven else stock + driven
 
 
-def _under(transport: Transport, controller: str) -> tuple[str, str]:
+def _base_algorithms(transport: Transport, controller: str) -> tuple[str, str]:
     """The congestion control and the scheduler under a controller. A policy of TCP is both itself; one of coded packets
     runs over the congestion control."""
     if controller == OWN:

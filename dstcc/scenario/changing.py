@@ -182,7 +182,7 @@ def rate_rows(rows: Iterable[tuple[float, float]]) -> Steps:
 def least(one: Steps, other: Steps) -> Steps:
     """The lesser of two rates over time."""
     times = sorted({*one[0], *other[0]})
-    return _changes([(t, min(_at(one, t), _at(other, t))) for t in times])
+    return _changes([(t, min(_value_at(one, t), _value_at(other, t))) for t in times])
 
 
 def shares(rates: Steps) -> tuple[float, Steps]:
@@ -208,7 +208,7 @@ def _changes(rows: list[tuple[int, float]]) -> Steps:
     return tuple(t for t, _ in kept), tuple(value for _, value in kept)
 
 
-def _at(steps: Steps, t: int) -> float:
+def _value_at(steps: Steps, t: int) -> float:
     return steps[1][bisect_right(steps[0], t) - 1]
 
 

@@ -126,7 +126,7 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return tuple(delay for _time, delay in value) if isinstance(value, tuple) else (value,)
 
 
-def _within(low: float, high: float) -> AfterValidator:
+def _check_range(low: float, high: float) -> AfterValidator:
     def check(value: Any) -> Any:
         for number in _numbers(value):
             if not low <= number <= high:
@@ -142,16 +142,16 @@ _Drawable = Annotated[
     _Number | _Drawn, _choice("must be a number, {uniform = [a, b]} or {log_uniform = [a, b]}")
 ]
 
-Rate = Annotated[float, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
+Rate = Annotated[float, _check_range(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second."""
-DrawableRate = Annotated[_Drawable, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
+DrawableRate = Annotated[_Drawable, _check_range(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second, or a draw of them."""
 AS_DOWN = "rate_bps"
 """A rate of the way up that is said to be that of the way down, whatever that is or is drawn to be."""
-DrawableProbability = Annotated[_Drawable, _within(0, 1)]
-DrawableDb = Annotated[_Drawable, _within(-50, 100)]
+DrawableProbability = Annotated[_Drawable, _check_range(0, 1)]
+DrawableDb = Annotated[_Drawable, _check_range(-50, 100)]
 """Decibels, or a draw of them."""
-DrawableInstant = Annotated[_Drawable, _within(0, MAX_TIME_S)]
+DrawableInstant = Annotated[_Drawable, _check_range(0, MAX_TIME_S)]
 """A time in seconds, or a draw of it."""
 
 
@@ -212,7 +212,7 @@ Delay = Annotated[
         custom_error_type="rule",
         custom_error_message="must be a number, [[t_s, delay_s], ..], a draw or {bodies = [..]}",
     ),
-    _within(MIN_DELAY_S, MAX_DELAY_S),
+    _check_range(MIN_DELAY_S, MAX_DELAY_S),
 ]
 """One-way delay in seconds: constant, drawn per seed, a table over mission time (linear between rows), or the light
 time between two bodies."""

@@ -142,10 +142,10 @@ def _extended(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any],
             f"{path}: {EXTENDS} = {base!r}: more than {MOST_EXTENDED} files, one over the other"
         )
     under, files = _extended(below, chain)
-    return _over(under, document), [path, *files]
+    return _merge(under, document), [path, *files]
 
 
-def _over(under: dict[str, Any], document: dict[str, Any], name: str = "") -> dict[str, Any]:
+def _merge(under: dict[str, Any], document: dict[str, Any], name: str = "") -> dict[str, Any]:
     """The keys of ``document`` over those of ``under``: tables key by key, all else, lists too, in their place.
 
     Of keys that exclude each other in the table ``name`` those of ``document`` stay.
@@ -157,7 +157,7 @@ def _over(under: dict[str, Any], document: dict[str, Any], name: str = "") -> di
     for key, value in document.items():
         old = merged.get(key)
         tables = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _over(old or {}, value, key) if tables else value
+        merged[key] = _merge(old or {}, value, key) if tables else value
     return merged
 
 

@@ -77,7 +77,7 @@ def physics(link: Link, about: About, seed: int) -> Physics:
     if link.contacts is not None:
         properties = _with_plan(properties, link, about, seed)
     if isinstance(link.delay_s, BodyPair):
-        properties = replace(properties, delay=_between(link.delay_s, *_when(about)))
+        properties = replace(properties, delay=_body_delays(link.delay_s, *_when(about)))
     return properties
 
 
@@ -216,7 +216,7 @@ def _realised(name_or_path: str, start: datetime, duration_s: float, seed: int) 
 
 
 @lru_cache(maxsize=64)
-def _between(pair: BodyPair, start: datetime, duration_s: float) -> DelayColumns:
+def _body_delays(pair: BodyPair, start: datetime, duration_s: float) -> DelayColumns:
     from dstcc_channels.geometry import light_time_s
 
     sender, receiver = pair.bodies if pair.bodies[0] != "earth" else pair.bodies[::-1]

@@ -27,7 +27,7 @@ class Restart(Table):
     """Whether layers stay on disk until they are acknowledged; without, what is not at Earth then is lost."""
 
     @model_validator(mode="after")
-    def _in_turn(self) -> Restart:
+    def _check_order(self) -> Restart:
         for at, after in pairwise(self.at_s):
             if after <= at + self.boot_s:
                 raise broken(

@@ -97,7 +97,7 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     settings |= {key: value for key, value in variant.set.items() if key not in (SCALE, CODING)}
     if variant.controller is not None:
         algorithm: dict[str, Any] = {"controller": variant.controller}
-        under = _under(scenario, variant, coded=settings.get("mode") == CODED)
+        under = _base_control(scenario, variant, coded=settings.get("mode") == CODED)
         if under is not None:
             algorithm["congestion"] = under
     else:
@@ -150,7 +150,7 @@ def _inherited(scenario: Scenario, variant: Variant, mode: str) -> str | None:
     return first if unmet(first, "scheduler", paths=2, mode=mode) is None else None
 
 
-def _under(scenario: Scenario, variant: Variant, *, coded: bool) -> str | None:
+def _base_control(scenario: Scenario, variant: Variant, *, coded: bool) -> str | None:
     """The congestion control under a variant's policy: its own, or in a coded scenario the first there; none in TCP."""
     if not coded:
         if variant.congestion is not None:
@@ -179,18 +179,18 @@ def place_of(error: ValidationError | PydanticCustomError) -> tuple[str, str]:
     """The key of a variant that an error of :func:`as_variant` is about, and the rule it broke."""
     if isinstance(error, PydanticCustomError):
         context = error.context or {}
-        return _within(str(context.get("key", "")).removeprefix("transport.")), str(
+        return _key_name(str(context.get("key", "")).removeprefix("transport.")), str(
             context.get("rule", error)
         )
     first = error.errors(include_url=False)[0]
     loc = [str(part) for part in first["loc"] if not str(part).startswith("<")]
     rule, context = str(first["msg"]), first.get("ctx") or {}
     if first["type"] == "rule":
-        return _within(".".join([*loc, *([str(context["key"])] if "key" in context else [])])), rule
-    return f"{_within('.'.join(loc))} = {value_of(dict(first))}", rule_of(dict(first))
+        return _key_name(".".join([*loc, *([str(context["key"])] if "key" in context else [])])), rule
+    return f"{_key_name('.'.join(loc))} = {value_of(dict(first))}", rule_of(dict(first))
 
 
-def _within(key: str) -> str:
+def _key_name(key: str) -> str:
     if not key:
         return "set"
     return key if key.partition(".")[0] in (*WHO, "set") else f"set.{key}"

@@ -115,7 +115,7 @@ def check_work(name: str, work: Work) -> None:
         key = max(parts, key=parts.__getitem__)
         raise ScenarioError(
             f"{name}: {key}: would take about {_SAID[quantity].format(total)}, more than the limit of {most:,.3g}; "
-            f"--limit {quantity}={_above(total)} lets it run"
+            f"--limit {quantity}={_round_up(total)} lets it run"
         )
 
 
@@ -203,7 +203,7 @@ def _written(source: CrossTraffic, length_s: float) -> tuple[float, float]:
     return rate * share * until_s, periods
 
 
-def _above(total: float) -> str:
+def _round_up(total: float) -> str:
     """A round number above it, as a limit."""
     digits = f"{total:.0e}"
     mantissa, exponent = digits.split("e")

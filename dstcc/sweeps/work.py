@@ -95,7 +95,7 @@ class Work:
     def _read(self, point: Point) -> Cell:
         study = self.study
         named = study.algorithms
-        with _at(study, point):
+        with _name_point(study, point):
             settings = {**dict(study.settings), **dict(zip(study.keys, point.values, strict=True))}
             changed = [
                 *(
@@ -278,7 +278,7 @@ def point_words(study: Study, point: Point) -> str:
 
 
 @contextmanager
-def _at(study: Study, point: Point) -> Iterator[None]:
+def _name_point(study: Study, point: Point) -> Iterator[None]:
     """Say of an input's error at which point it is."""
     try:
         yield

@@ -52,7 +52,11 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| {' | '.join(headings)} |"
     yield "|---" * len(headings) + "|"
     for row in rows:
-        cells = [*_cell(row.cell), *_pair(row), *(_played(row) if row.weighted_layers else _beside(row))]
+        cells = [
+            *_cell(row.cell),
+            *_pair(row),
+            *(_played(row) if row.weighted_layers else _comparison_cells(row)),
+        ]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -105,7 +109,7 @@ def _pair(row: Row) -> Iterator[str]:
     yield _z(pair)
 
 
-def _beside(row: Row) -> Iterator[str]:
+def _comparison_cells(row: Row) -> Iterator[str]:
     yield f"{row.mean_rtt.simulated.mean:.4g}"
     yield f"{row.mean_rtt.real.mean:.4g}"
     yield from _repeats(row)

@@ -386,13 +386,13 @@ def way_of(
     steps: list[Step] = []
     for t in edges:
         out = any(start <= t < end for start, end in outages)
-        now = Step(round(t / scale), round(_at(delay, t) / scale), 1.0 if out else _at(losses, t))
+        now = Step(round(t / scale), round(_row_at(delay, t) / scale), 1.0 if out else _row_at(losses, t))
         if not steps or (now.delay_ns, now.loss) != (steps[-1].delay_ns, steps[-1].loss):
             steps.append(now)
     return Way(rate_bps * scale, max(1, queue_bytes // packet_bytes), tuple(steps))
 
 
-def _at(rows: list[tuple[int, T]], t: int) -> T:
+def _row_at(rows: list[tuple[int, T]], t: int) -> T:
     return rows[max(0, bisect_right(rows, t, key=lambda row: row[0]) - 1)][1]
 
 

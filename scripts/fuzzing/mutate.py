@@ -116,7 +116,7 @@ def changed(rng: Random, document: Any) -> Any:
     elif what == 1 and isinstance(node, list):
         node.insert(last, node[last])
     elif what == 2:
-        node[last] = _at(document, _place(rng, document))
+        node[last] = _find(document, _place(rng, document))
     elif what == 3 and isinstance(node[last], (int, float)) and not isinstance(node[last], bool):
         node[last] = _scaled(node[last], rng.choice((-1, 0, 1e-9, 0.5, 2, 1e9, 1e300)))
     else:
@@ -144,7 +144,7 @@ def _place(rng: Random, document: Any) -> list[Any]:
     return place
 
 
-def _at(document: Any, place: list[Any]) -> Any:
+def _find(document: Any, place: list[Any]) -> Any:
     node = document
     for key in place:
         node = node[key]

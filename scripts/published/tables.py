@@ -41,16 +41,16 @@ class Difference:
 
 def marked(page: str, name: str) -> str:
     """What stands between the marks of a name. Raises ValueError where a page has no such marks, or has them twice."""
-    return _around(page, name)[1]
+    return _split_marks(page, name)[1]
 
 
 def placed(page: str, name: str, text: str) -> str:
     """The page with ``text`` between the marks of that name. Raises ValueError as :func:`marked` does."""
-    before, _, after = _around(page, name)
+    before, _, after = _split_marks(page, name)
     return f"{before}{text}\n{after}"
 
 
-def _around(page: str, name: str) -> tuple[str, str, str]:
+def _split_marks(page: str, name: str) -> tuple[str, str, str]:
     opening = _MARK.format(name)
     before, opened, rest = page.partition(opening)
     inside, closed, after = rest.partition(_END)

@@ -80,16 +80,16 @@ def _lasting(samples: Iterator[Sample], end: int) -> Iterator[tuple[Sample, int]
     for sample in samples:
         lag = sample.pts - sample.dts if lag is None else lag
         if sample.key and group:
-            yield from _until(group, sample.pts)
+            yield from _take_until(group, sample.pts)
             group = []
         group.append(sample)
     assert lag is not None
     group[-1] = last = replace(group[-1], dts=max(group[-1].dts, group[-1].pts - lag))
-    yield from list(_until(group, end))[:-1]
+    yield from list(_take_until(group, end))[:-1]
     yield last, max(1, end - last.dts - lag)
 
 
-def _until(group: Sequence[Sample], end: int) -> Iterator[tuple[Sample, int]]:
+def _take_until(group: Sequence[Sample], end: int) -> Iterator[tuple[Sample, int]]:
     times = [*sorted(sample.pts for sample in group), end]
     for sample in group:
         yield sample, times[bisect_right(times, sample.pts)] - sample.pts

@@ -216,7 +216,7 @@ def _plain(opened: Stream, plain: Sequence[int], span: range, origin: int, end: 
     ]
     lead = None
     if slots[0].level == NOTHING:
-        lead = SourceFrame(0, 0, _before(opened, plain[: span[0]]), end)
+        lead = SourceFrame(0, 0, _opening_picture(opened, plain[: span[0]]), end)
         lead.image.pts, lead.image.time_base = 0, manifest.tick_s
     return _copied(opened, slots, lead) if opened.codec.muxable else _recoded(opened, slots, lead)
 
@@ -253,7 +253,7 @@ def _span(manifest: Manifest, count: int, from_s: float, to_s: float | None) -> 
     return range(first, last)
 
 
-def _before(stream: Stream, levels: Sequence[int]) -> VideoFrame:
+def _opening_picture(stream: Stream, levels: Sequence[int]) -> VideoFrame:
     """The picture on the screen after ``levels`` were played."""
     last = last_arrived(levels, len(levels))
     if last is None:

@@ -67,8 +67,8 @@ def test_what_each_contact_brought_home_adds_up_to_what_the_pass_did(scenario: P
         assert sum(contact[key] for contact in contacts) == metrics[key]
     assert metrics["bytes_in_time"] == metrics["delivered_bytes"] == 10_000
     table = emulate(scenario, "-o", out, "--force", *lanes).output
-    assert "MB home" in table and "MB in full" in table
-    # without contacts there is nothing to tell apart, and what came home is in the table of a few trials alone
+    assert "MB in time" in table and "MB in full" in table
+    # without contacts there is nothing to tell apart, and what was delivered is in the table of a few trials alone
     one = emulate(
         scenario,
         "-o",
@@ -79,11 +79,11 @@ def test_what_each_contact_brought_home_adds_up_to_what_the_pass_did(scenario: P
         "--set",
         "playout.delay_s=20",
     ).stdout
-    assert "MB home" in one and "MB in full" not in one
+    assert "MB in time" in one and "MB in full" not in one
     (row,) = [line.split() for line in one.splitlines() if "/s1" in line]
     assert row[5] == "0.5"  # five chunks of 100 kB and 1 kB
     many = emulate(scenario, "-o", out, "--force", "--seeds", 31).stdout
-    assert "MB home" not in many
+    assert "MB in time" not in many
 
 
 def test_a_controller_takes_the_place_of_both_unless_these_are_named(
@@ -448,11 +448,11 @@ def test_a_trial_that_could_send_nothing_says_why(scenario: Path, out: Path) -> 
 
 def test_the_table_shows_what_the_trials_have(scenario: Path, out: Path) -> None:
     by_deadline = emulate(scenario, "-o", out).stdout
-    assert "of best" in by_deadline
+    assert "of bound" in by_deadline
     assert "stalls" not in by_deadline
     with_stalls = emulate(scenario, "-o", out, "--force", "--set", "playout.mode=stall").stdout
     assert "stalls" in with_stalls
-    assert "of best" not in with_stalls
+    assert "of bound" not in with_stalls
     assert "PSNR" not in with_stalls
 
 
@@ -471,7 +471,7 @@ def test_each_row_says_what_the_algorithm_knows_and_was_given(scenario: Path, ou
         "tuned/s1": ["d", "1/1+", "7"],
     }
     said = " ".join(result.stdout.split())
-    assert "knows: r is given the rate of each link; c knows the contact plan" in said
+    assert "knows: r is configured with the rate of each link; c has the contact plan" in said
     assert "; +: sends everything on every subflow" in said
     assert "S: mission seconds to an emulated one" in said
     # 0.4 / 7³: only what is stretched, and by what

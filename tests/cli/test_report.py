@@ -28,7 +28,7 @@ def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
     result = report(run_path, "-o", output)
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert "brought home" in result.stdout
+    assert "delivered" in result.stdout
     assert output.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -116,7 +116,7 @@ def test_a_damaged_run_names_the_file(run_path: Path, tmp_path: Path) -> None:
 def test_several_scenarios_are_also_said_together(run_path: Path, tmp_path: Path) -> None:
     spec = RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60, seeds=(1, 2), sha="beef" * 16, name="other")
     result = report(run_path, build_run(tmp_path / "other", spec), "-o", tmp_path / "r.md")
-    assert "All 2 scenarios: bbr-scaled+minrtt brought home" in " ".join(result.stdout.split())
+    assert "All 2 scenarios: bbr-scaled+minrtt delivered" in " ".join(result.stdout.split())
 
 
 def test_runs_that_cannot_be_compared_are_exit_2_and_named(run_path: Path, tmp_path: Path) -> None:

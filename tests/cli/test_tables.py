@@ -38,7 +38,7 @@ def test_a_legend_wraps_between_words(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    text = "knows: r is given the rate of each link; c knows the contact-plan of all " + "x" * 50
+    text = "knows: r is configured with the rate of each link; c has the contact-plan of all " + "x" * 50
     say(text)
     lines = capsys.readouterr().out.splitlines()
     assert " ".join(line.strip() for line in lines) == text

@@ -237,7 +237,7 @@ def test_what_goes_goes_so_early_that_repair_can_bring_it_back() -> None:
 
 def test_a_long_link_takes_what_its_repair_is_in_time_for() -> None:
     # 5 packets a second over each link, light takes 10 s and 20 s: the second, free at 40 s, passes over what has
-    # waited for more than 40 - 20 - 3 s, which the first still brings home.
+    # waited for more than 40 - 20 - 3 s, which the first still delivers.
     slow = {"rate_bps": 60e3, "drops": tuple((number, 1) for number in range(0, 1000, 20))}
     links = (link(rtt_s=20.0, **slow), link(rtt_s=40.0, **slow))  # type: ignore[arg-type]
     objects = live(120, (8 * MSS,), playout_s=40)

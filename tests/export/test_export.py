@@ -124,7 +124,7 @@ def test_what_cannot_be_repeated(run: Run, tmp_path: Path) -> None:
     failed = [row | {"status": "failed", "error": "it broke"} for row in run.trials]
     with pytest.raises(RunError, match=r"failed \(it broke\)"):
         replay(Run(run.path, run.meta, run.scenario, failed), IDS[0])
-    with pytest.raises(RunError, match="no trial came to an end"):
+    with pytest.raises(RunError, match="no completed trial"):
         export_run(Run(run.path, run.meta, run.scenario, failed), tmp_path / "out", "csv")
     with pytest.raises(InputError, match="only qlog has versions"):
         export_run(run, tmp_path / "out", "csv", version="0.3")

@@ -82,18 +82,18 @@ def sums(result: EngineResult, kind: str) -> dict[tuple[int, int], int]:
 
 def as_told(result: EngineResult) -> bool:
     """Is what the kernel carried of each layer on each link, and what left over it, what the table had for it?"""
-    told = sums(result, "told_bytes")
-    return sums(result, "carried_bytes") == told and sums(result, "left_bytes") == told
+    told = sums(result, "assigned_bytes")
+    return sums(result, "first_bytes") == told and sums(result, "sent_bytes") == told
 
 
 def test_a_stream_under_a_controller_keeps_to_its_table(kernel_with_scheduler: Path) -> None:
     result = trial()
     assert as_told(result)
-    told = sums(result, "told_bytes")
+    told = sums(result, "assigned_bytes")
     assert sum(told.values()) > 10**6
     assert {link for (_, link), n in told.items() if n > 0} == {0, 1}, told
     assert {layer for (layer, _), n in told.items() if n > 0} == {0, 1, 2}, told
-    for kind in ("strayed_bytes", "moved_bytes"):
+    for kind in ("misrouted_bytes", "reinjected_bytes"):
         assert not any(sums(result, kind).values())
     # a stream: one ordering domain, so what is delivered is delivered in the order in which it was written
     assert (result.objects.complete_ns >= 0).sum() > 10
@@ -168,7 +168,7 @@ def test_what_no_buffer_holds_up_is_carried_in_time(kernel_with_scheduler: Path)
     receiver's window closed, its MPTCP threw away what came beyond it, and the connection stood still for good."""
     result = trial("link.0.loss.packet=0.02", "link.1.loss.packet=0.02")
     assert as_told(result)
-    assert result.totals.delivered_payload_bytes == sum(sums(result, "told_bytes").values())
+    assert result.totals.delivered_payload_bytes == sum(sums(result, "assigned_bytes").values())
 
 
 def test_a_trial_that_mptcp_lost_data_of_fails(
@@ -189,7 +189,7 @@ def test_ranges_of_a_link_that_goes_away_move_on(kernel_with_scheduler: Path) ->
     """Under way on link 0 at 900 s and never acknowledged; link 1 has joined by 1,050 s. What is silent for a round
     trip of 300 s is stale, and light takes 150 s more."""
     result = trial("link.0.outages=[[900, 1e9]]", "scenario.duration_s=3000")
-    moved = sums(result, "moved_bytes")
+    moved = sums(result, "reinjected_bytes")
     assert sum(n for (_, link), n in moved.items() if link == 1) > 10**5, moved
     assert all(n == 0 for (_, link), n in moved.items() if link == 0)
     assert result.objects.complete_ns.max() > (900 + 300 + 150) * 10**9

@@ -166,7 +166,7 @@ def test_the_highest_value_is_not_said_of_what_is_not_on_top() -> None:
     lower = leading(compare({"a": HIGH, "b": MIXED, "c": LOW}, failed=frozenset({"c"})))
     assert "the highest value;" in lower
     leads = leading(compare({"a": NEAR, "b": LOW, "c": HIGH}, failed=frozenset({"c"})))
-    assert leads.startswith("a brought home most video of those whose trials all finished, ")
+    assert leads.startswith("a delivered most video of those whose trials all finished, ")
 
 
 def test_it_leads_who_is_better_than_each_of_the_others() -> None:
@@ -204,7 +204,7 @@ def test_lanes_and_knowledge_that_differ_are_said_in_the_same_sentence() -> None
     assert "lanes" not in leading(compare({"a": HIGH, "b": LOW}, footings=equal))
     more = equal | {"a": footing(64, 2)}
     said = leading(compare({"a": HIGH, "b": LOW}, footings=more))
-    assert said.startswith("a (64/2 lanes) brought home most video")
+    assert said.startswith("a (64/2 lanes) delivered most video")
     assert "b (32/2 lanes) 4" in said
     others = equal | {"b": footing(32, 2, "line")}
     assert "b (32/2 lanes, knows its line's rate)" in leading(compare({"a": HIGH, "b": LOW}, footings=others))
@@ -280,7 +280,7 @@ def test_a_page_of_several_scenarios_shares_its_five_percent() -> None:
 
 
 def test_only_one_that_leads_has_most_and_a_lone_one_is_not_praised() -> None:
-    assert "a brought home most video" in leading(compare({"a": HIGH, "b": LOW}))
+    assert "a delivered most video" in leading(compare({"a": HIGH, "b": LOW}))
     assert "the highest value" in leading(compare({"a": HIGH, "b": MIXED}))
     assert "most" not in leading(compare({"a": HIGH, "b": MIXED}))
     alone = leading(compare({"a": LOW, "b": HIGH}, failed=frozenset({"b"})))
@@ -602,7 +602,7 @@ def test_others_that_are_equal_have_one_value() -> None:
 def test_of_equal_leaders_the_sentence_names_the_one_it_is_about() -> None:
     """*It* would be either of them."""
     said = verdict(section({"a": HIGH, "b": HIGH, "c": LOW}))
-    assert "a and b each brought home" in said
+    assert "a and b each delivered" in said
     assert "a is better than c by " in said
     few = verdict(section({"a": HIGH[:3], "b": HIGH[:3], "c": LOW[:3]}))
     assert "a is ahead of c by " in few

@@ -1,4 +1,4 @@
-"""What each contact brought home, in every format: the metrics of the trial, cut at the outages."""
+"""What each contact delivered, in every format: the metrics of the trial, cut at the outages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
     report = load_report([dark])
     markdown = render(report, "md")
     assert "| 0–2.5 s | 0.3 | 0.0 / 0.0 |" in markdown  # 1 Mbit/s; 4,000 bytes are 0.004 MB
-    assert "What each contact brought home" in render(report, "html")
+    assert "What each contact delivered" in render(report, "html")
 
 
 @pytest.mark.usefixtures("undrawn")

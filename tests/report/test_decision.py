@@ -56,7 +56,7 @@ def test_shares_become_hours_and_bytes_megabytes(tmp_path: Path) -> None:
     one = box(tmp_path)
     assert one.passes == 1
     assert [title for title, _ in one.headings] == [
-        "Video home",
+        "Video in time",
         "At full quality",
         "Home",
         "At full quality",
@@ -140,7 +140,7 @@ def test_what_never_ended_has_no_box(tmp_path: Path) -> None:
     )
     report = load_report([run])
     assert decide(report.sections[0], Tables()) is None
-    assert "What it brings home" not in render(report, "html")
+    assert "What it delivers" not in render(report, "html")
 
 
 def test_the_length_counts_the_last_chunk_and_uneven_ones(tmp_path: Path) -> None:

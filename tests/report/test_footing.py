@@ -35,7 +35,7 @@ def test_the_words_of_a_footing() -> None:
     assert (other.known, other.beyond) == ("its queue, deadlines", "its queue")
     assert (other.settings, other.twice) == (
         "scale = 30",
-        "fills room that nothing new could use with copies",
+        "fills unused capacity with copies",
     )
     assert Footing.parse(footing("ltp+none", None, 2)).lanes == "any/2"
     assert Footing.parse(footing("ltp+none", None, 2)).letters == UNKNOWN
@@ -66,7 +66,7 @@ def test_it_is_in_every_format(make_run: RunFactory) -> None:
     text = render(report, "md")
     assert "| bbr-scaled+minrtt | qd | 8\u202f192/2+ |" in text
     assert "| cubic+minrtt | deadlines | 32 | 32 | – | 30 | – | CUBIC's C 0.4 → 1e-5 |" in text
-    assert "q: sees the queue of its own line" in text
+    assert "q: observes the queue of its own transmitter" in text
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -145,7 +145,7 @@ def test_equal_values_have_no_winner(make_run: RunFactory) -> None:
     section = only_section(make_run(RunSpec(congestion=("bbr-scaled", "x1", "x2"), seeds=(2,), chunks=60)))
     assert {a.estimates["playback_ratio"].value for a in section.finished} == {1.0}
     assert best_of(section, METRIC["playback_ratio"]) == (set(), set())
-    assert "each brought home 100.0" in verdict(section)
+    assert "each delivered 100.0" in verdict(section)
 
 
 def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFactory) -> None:
@@ -170,7 +170,7 @@ def test_of_many_algorithms_the_best_are_pictured(
     assert [trial.algorithm for trial in section.representative] == [a.name for a in section.pictured]
     assert len(section.finished) == 4
     page = render(load_report([run]), "html")
-    assert page.count("the 3 of 4 algorithms that brought home most") >= 3
+    assert page.count("the 3 of 4 algorithms that delivered most") >= 3
 
 
 def test_the_representative_seed_is_one_that_all_finished(make_run: RunFactory) -> None:
@@ -191,7 +191,7 @@ class TestVerdict:
     def test_no_difference_is_said(self, make_run: RunFactory) -> None:
         spec = RunSpec(congestion=("x1", "x2"), seeds=(1, 2, 3, 4, 5), chunks=7200)
         said = verdict(only_section(make_run(spec)))
-        assert "each brought home" in said or "These seeds do not tell" in said
+        assert "each delivered" in said or "These seeds do not tell" in said
 
     def test_separation_of_few_seeds_is_not_called_better(self, make_run: RunFactory) -> None:
         spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(2, 3, 4, 5, 6), chunks=7200)
@@ -209,7 +209,7 @@ class TestVerdict:
         assert given_rates > other
         assert section.best is not None
         assert section.best.name == "open-loop+minrtt"
-        assert verdict(section).startswith("open-loop+minrtt brought home ")
+        assert verdict(section).startswith("open-loop+minrtt delivered ")
 
     def test_failures_are_counted(self, make_run: RunFactory) -> None:
         text = verdict(only_section(make_run(RunSpec(failures={"cubic+minrtt/s2": "boom"}))))

@@ -8,7 +8,7 @@ import numpy as np
 
 from dstcc.report import load_report
 from dstcc.report.figures.links import _end_s
-from dstcc.report.figures.transport import _last_deadline_s, _until
+from dstcc.report.figures.transport import _clip_rows, _last_deadline_s
 from dstcc.report.tables import Tables
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -16,10 +16,10 @@ from tests.report.synthetic_run import RunSpec
 
 def test_what_comes_after_the_last_deadline_is_not_drawn() -> None:
     samples = {"t_s": np.array([1.0, 2.0, 3.0, 900.0]), "rate_bps": np.array([5.0, 6.0, 7.0, 8.0])}
-    assert _until(samples, 3.0)["rate_bps"].tolist() == [5.0, 6.0, 7.0]
-    assert _until(samples, math.inf)["rate_bps"].tolist() == [5.0, 6.0, 7.0, 8.0]
+    assert _clip_rows(samples, 3.0)["rate_bps"].tolist() == [5.0, 6.0, 7.0]
+    assert _clip_rows(samples, math.inf)["rate_bps"].tolist() == [5.0, 6.0, 7.0, 8.0]
     # a slot longer than the mission is still shown
-    assert _until(samples, 0.5)["rate_bps"].tolist() == [5.0]
+    assert _clip_rows(samples, 0.5)["rate_bps"].tolist() == [5.0]
 
 
 def test_what_came_too_late_to_be_played_does_not_stretch_the_links_figure(make_run: RunFactory) -> None:

@@ -44,14 +44,14 @@ def sun_earth_probe_deg(
     target: str, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
 ) -> NDArray[np.float64]:
     """Angle at the Earth between the Sun and ``target``, degrees, as seen at ``t_s`` after ``start``."""
-    return _between("earth", "sun", target, (start, t_s), ephemeris)
+    return _separation("earth", "sun", target, (start, t_s), ephemeris)
 
 
 def sun_probe_earth_deg(
     target: str, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
 ) -> NDArray[np.float64]:
     """Angle at ``target`` between the Sun and the Earth, degrees, as seen at ``t_s`` after ``start``."""
-    return _between(target, "sun", "earth", (start, t_s), ephemeris)
+    return _separation(target, "sun", "earth", (start, t_s), ephemeris)
 
 
 def alignments(
@@ -102,7 +102,7 @@ def _kind(target: str, start: datetime, at: float, *, peak: bool, angle: float, 
     return "superior conjunction" if probe > sun else "inferior conjunction"
 
 
-def _between(
+def _separation(
     at: str, one: str, other: str, when: tuple[datetime, ArrayLike], ephemeris: str
 ) -> NDArray[np.float64]:
     """Angle between two lines of sight, by atan2, which stays exact for small ones."""

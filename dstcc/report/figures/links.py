@@ -1,4 +1,4 @@
-"""The links over mission time beside what came home: contacts, Eb/N0, the Sun's angle, and megabytes, on one axis."""
+"""The links and what was delivered over mission time: contacts, Eb/N0, the Sun's angle, and megabytes, on one axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dstcc.report.tables import Columns
 
 MOST_STEPS = 60
-"""Of what came home: a line of more cannot be read."""
+"""Of what was delivered: a line of more cannot be read."""
 STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)
 """Lengths of a step that people count in; longer ones are whole days."""
 BAR_IN, FLAT_IN, CURVE_IN, HOME_IN = 0.3, 0.45, 0.9, 1.7
@@ -105,12 +105,12 @@ def home_by_step(trial: Trial, tables: Tables, edges_s: NDArray[Any]) -> NDArray
 
 
 def steps(trials: tuple[Trial, ...], tables: Tables) -> NDArray[Any]:
-    """The edges of the steps in which the figure counts what came home, in mission seconds."""
+    """The edges of the steps in which the figure counts what was delivered, in mission seconds."""
     return _edges(_end_s(trials, tables))
 
 
 def _end_s(trials: tuple[Trial, ...], tables: Tables) -> float:
-    """A little after the last that came home in time, or where nothing did, after the last that came."""
+    """A little after the last that was delivered in time, or where nothing did, after the last that came."""
     # A sender that goes on for weeks after every deadline would squeeze what is of interest to the left edge.
     chunks = [tables.chunks(trial) for trial in trials]
     played = max((_last_s(one, one["layer"] <= one["played_level"]) for one in chunks), default=0.0)
@@ -203,7 +203,7 @@ def _home(axes: Axes, trials: tuple[Trial, ...], tables: Tables, scene: Scene, l
         axes.stairs(sums, edges / scene.clock.factor, color=colour, linestyle=dashes, linewidth=1.5)
     axes.set_ylim(bottom=0)
     axes.set_axisbelow(True)
-    axes.set_ylabel(f"home (MB in {_step_text(edges)})")
+    axes.set_ylabel(f"delivered (MB in {_step_text(edges)})")
     quiet_ticks(axes)
 
 
@@ -226,9 +226,9 @@ def _label(shown: Shown) -> str:
         home = trial.metrics.get("bytes_in_time")
         if home is not None:
             over = f" in {passes} contacts" if passes > 1 else ""
-            said.append(f"{trial.algorithm}: {home / 1e6:,.0f} MB home{over}")
+            said.append(f"{trial.algorithm}: {home / 1e6:,.0f} MB in time{over}")
     panels = ", ".join(["Contacts", *(SAID[column][0] for column in _panels(shown))])
-    return f"{panels} and what came home over mission time, {shown.representative}. {'; '.join(said)}."
+    return f"{panels} and what was delivered over mission time, {shown.representative}. {'; '.join(said)}."
 
 
 def _caption(shown: Shown) -> str:
@@ -245,7 +245,7 @@ def _panels(shown: Shown) -> tuple[str, ...]:
 
 
 def links_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
-    """Each link over time, then what came home; the empty columns are the other kind's."""
+    """Each link over time, then what was delivered; the empty columns are the other kind's."""
     yield "link", "t_s", "up", *(column for column, _ in CURVES), "algorithm", "from_s", "to_s", "bytes"
     trials = section.representative
     rows = tables.links(trials[0])
@@ -261,6 +261,6 @@ def links_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
 
 register(
     SectionFigure(
-        "links", "The links and what came home", "delivery", links_figure, _label, _caption, links_rows
+        "links", "The links and what was delivered", "delivery", links_figure, _label, _caption, links_rows
     )
 )

@@ -156,7 +156,7 @@ def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
         edge: dict[str, Any] = {"marker": "|", "s": 9, "linewidths": 0.6, "rasterized": True}
         axes.scatter(gone, height, color=colour, zorder=3, transform=axes.get_xaxis_transform(), **edge)
     if late.any():
-        _beside(axes, "later or never", (1.0, 1.0), "axes fraction", va="bottom", color=MUTED)
+        _label_right(axes, "later or never", (1.0, 1.0), "axes fraction", va="bottom", color=MUTED)
 
 
 def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:
@@ -168,10 +168,10 @@ def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:
     capture = chunks["capture_s"][order] / scene.clock.factor
     axes.plot(capture, deadline[order], color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
     at = (1.0, float(np.nanmedian(deadline)))
-    _beside(axes, scene.shown, at, ("axes fraction", "data"), va="center", color=INK)
+    _label_right(axes, scene.shown, at, ("axes fraction", "data"), va="center", color=INK)
 
 
-def _beside(axes: Axes, text: str, at: tuple[float, float], coordinates: Any, **look: Any) -> None:
+def _label_right(axes: Axes, text: str, at: tuple[float, float], coordinates: Any, **look: Any) -> None:
     """A small label to the right of the axes."""
     axes.annotate(text, at, (5, 0), xycoords=coordinates, textcoords="offset points", fontsize=8, **look)
 

@@ -119,7 +119,7 @@ def transport_figure(
         if trial.algorithm not in without_line(section, tables, what)
     )
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
-    columns = [_until(tables.samples(trial), end_s) for trial in trials]
+    columns = [_clip_rows(tables.samples(trial), end_s) for trial in trials]
     links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
     clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
     limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
@@ -167,7 +167,7 @@ def drawn_lines(
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
     left_out = without_line(section, tables, what)
     for trial in (trial for trial in trials if trial.algorithm not in left_out):
-        samples = _until(tables.samples(trial), end_s)
+        samples = _clip_rows(tables.samples(trial), end_s)
         for link in dict.fromkeys(str(name) for name in samples["link"]):
             for number, line in enumerate(lines(samples, link, what)):
                 yield trial.algorithm, link, number, *_thin(*line)
@@ -179,7 +179,7 @@ def _last_deadline_s(trials: tuple[Trial, ...], tables: Tables) -> float:
     return max((float(times[np.isfinite(times)].max(initial=0.0)) for times in due), default=0.0) or math.inf
 
 
-def _until(samples: Columns, end_s: float) -> Columns:
+def _clip_rows(samples: Columns, end_s: float) -> Columns:
     """The rows until ``end_s``; if all are later, the first ones."""
     kept = samples["t_s"] <= max(end_s, float(samples["t_s"].min(initial=math.inf)))
     return {name: values[kept] for name, values in samples.items()}

@@ -32,7 +32,7 @@ def figure(
     if not points:
         return ""
     values = [value for value in axis.values if any(value == one for one, _ in points)]
-    across = _across(axis, values, width)
+    across = _positions(axis, values, width)
     ends = [end for _, mean in points for end in (mean.value, mean.low, mean.high) if end is not None]
     low, high = _frame(min(ends), max(ends), share=metric.kind == "share")
     unit = unit_for(metric.kind, [low, high])
@@ -75,7 +75,7 @@ def label(value: Any) -> str:
     return text if len(text) <= 18 else f"{text[:17]}…"
 
 
-def _across(axis: Axis, values: list[Any], width: int) -> dict[Any, float]:
+def _positions(axis: Axis, values: list[Any], width: int) -> dict[Any, float]:
     """Where each value stands: numbers by what they are, others side by side."""
     span = width - RIGHT - LEFT - 40
     if axis.numeric and len(values) > 1:
