@@ -143,6 +143,10 @@ Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[link].at(
 
 std::int64_t Craft::queue_bytes(std::size_t link, Time now) const { return lines_[link].at(now).queue_bytes(now); }
 
+void Craft::see(const links::Queues& queues) {
+    for (std::size_t link = 0; link < lines_.size(); ++link) lines_[link].occupy(queues.busy_ns(link, false));
+}
+
 Time Craft::slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
 
 std::int64_t Craft::dropped() const {

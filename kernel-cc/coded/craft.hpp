@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "../links/direction.hpp"
+#include "../links/queues.hpp"
 #include "../transfer/payloads.hpp"
 #include "coding/sending_end.hpp"
 #include "datagrams.hpp"
@@ -27,6 +28,8 @@ public:
     Time queue_ns(std::size_t link, Time now) const override;
     std::int64_t queue_bytes(std::size_t link, Time now) const override;
     Time slot_ns(std::size_t link) const override;
+    // As of a look: what others' TCP put on the lines is in their queues.
+    void see(const links::Queues& queues);
 
     // What came back on a subflow since the last call; the bytes are there until the next.
     const std::vector<Datagram>& receive(std::size_t subflow) { return sockets_[subflow].receive(); }

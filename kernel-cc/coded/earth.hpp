@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../links/direction.hpp"
+#include "../links/queues.hpp"
 #include "coding/receiving_end.hpp"
 #include "datagrams.hpp"
 #include "packet.hpp"
@@ -18,6 +19,10 @@ public:
 
     void send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) override;
     Time busy_ns(std::size_t subflow) const override { return uplinks_[plan_.paths[subflow].link].line().busy_ns(); }
+    // As of a look: others' ACKs are in the uplinks' queues.
+    void see(const links::Queues& queues) {
+        for (std::size_t link = 0; link < uplinks_.size(); ++link) uplinks_[link].occupy(queues.busy_ns(link, true));
+    }
     const std::vector<Datagram>& receive(std::size_t link) { return sockets_[link].receive(); }
     void handle(Time now, std::size_t link, const Datagram& datagram);
     void handle_timer(Time now, std::size_t subflow) { receiving_.handle_timer(now, subflow); }

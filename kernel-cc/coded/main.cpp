@@ -3,7 +3,7 @@
 // look is told to the ends in its order and with its own times, so that only the datagrams themselves leave up to a tick late.
 //
 //   coded PLAN         writes the plan's `result`: a line of JSON, then rows of the layers' parts, samples, blocks, parts by block,
-//                      and packets that did not arrive
+//                      packets that did not arrive, and what of each part is acknowledged and begun, where that is asked
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -52,11 +52,12 @@ public:
           map_(config_.objects, config_.coding),
           headers_(map_.blocks(), config_.objects.size()),
           payloads_(plan.payloads),
+          queues_(plan.queues),
           sending_timers_(2 * subflows_ + 2),
           receiving_timers_(subflows_),
           craft_(plan, map_, headers_, payloads_),
           earth_(plan, map_, checks(), dstcc::Timers(receiving_timers_, 0)),
-          sending_({config_.transport, config_.objects, config_.coding}, map_, headers_,
+          sending_({config_.transport, config_.objects, config_.coding, config_.begin_ns}, map_, headers_,
                    dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)) {
         sampler_.resize(subflows_);
         plans_.reserve(config_.links.size());  // they are pointed at
@@ -78,7 +79,9 @@ public:
         steer(0);
         Time look = 0;
         for (;;) {
+            earth_.see(queues_);
             on_earth(look);
+            craft_.see(queues_);
             on_craft(look);
             if (over(look)) break;
             const Time ends = config_.duration_ns;
@@ -110,7 +113,8 @@ private:
                                   std::to_string(config_.objects.chunk[object]) + ": damaged on the way");
             }
             const transfer::Object& row = plan_.payloads.objects[object];
-            if (plan_.received.empty() || row.payload != static_cast<std::int64_t>(object)) return;
+            const bool whole = row.begin == 0 && row.payload == static_cast<std::int64_t>(object);
+            if (plan_.received.empty() || !whole) return;
             const std::string path = plan_.received + "/" + std::to_string(object);
             std::FILE* file = std::fopen(path.c_str(), "wb");
             if (file == nullptr || std::fwrite(bytes, 1, size, file) != size) transfer::fail_errno(path);
@@ -237,7 +241,8 @@ private:
         const bool late = config_.transport.drop_late && now >= last_deadline_;
         if ((sending_.done() || late) && now > craft_.last_arrival(plans_) + 2 * plan_.tick) return true;
         if (plan_.stall == kNever || sending_.released() < config_.objects.size()) return false;
-        const Time since = std::max<Time>(receiving.last_delivery_ns(), dstcc::dark_until(config_, now));
+        const Time dark = dstcc::dark_until(config_, now);
+        const Time since = std::max({receiving.last_delivery_ns(), dark, config_.begin_ns});
         return config_.duration_ns == kNever && now - since > plan_.stall;
     }
 
@@ -247,6 +252,7 @@ private:
     dstcc::BlockMap map_;
     dstcc::BlockHeaders headers_;
     transfer::Payloads payloads_;
+    links::Queues queues_;
     dstcc::TimerTree sending_timers_, receiving_timers_;
     Craft craft_;
     Earth earth_;
@@ -297,6 +303,7 @@ void Trial::write() const {
     number("first_send_ns", sending_.first_send_ns());
     number("last_delivery_ns", receiving.last_delivery_ns());
     if (controller_) number("unusable_answers", controller_->unusable());
+    if (config_.ledger) number("ledger", static_cast<std::int64_t>(objects));
     std::fputs("}\n", file);
     for (std::size_t i = 0; i < objects; ++i) {
         const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
@@ -317,6 +324,10 @@ void Trial::write() const {
     }
     for (std::uint32_t i = 0; i < objects; ++i) put(file, {map_.block_of(i), receiving.parts()[i].recovered});
     for (const auto& [subflow, packet] : missing) put(file, {subflow, packet});
+    for (std::size_t i = 0; config_.ledger && i < objects; ++i) {
+        const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
+        put(file, {one.acknowledged_bytes, std::min(one.offset, one.sent_bytes)});
+    }
     if (std::fclose(file) != 0) transfer::fail_errno(plan_.result);
 }
 

@@ -17,15 +17,15 @@ void read_objects(const std::string& path, Plan& plan) {
     std::vector<std::uint8_t> layer;
     std::vector<Time> release, deadline;
     std::vector<std::uint32_t> period;
-    std::int64_t row[7];
+    std::int64_t row[8];
     while (file.read(reinterpret_cast<char*>(row), sizeof row)) {
         chunk.push_back(row[0]);
         layer.push_back(static_cast<std::uint8_t>(row[1]));
         bytes.push_back(row[2]);
         release.push_back(row[3]);
         deadline.push_back(row[4]);
-        period.push_back(static_cast<std::uint32_t>(row[6]));
-        plan.payloads.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
+        period.push_back(static_cast<std::uint32_t>(row[7]));
+        plan.payloads.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
     }
     if (chunk.empty()) throw Failure(path + ": no objects");
     dstcc::ObjectsConfig& objects = plan.engine.objects;
@@ -47,6 +47,8 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan, links
         in >> plan.craft_ns >> plan.earth_ns;
     else if (key == "steer")
         in >> plan.steer_in >> plan.steer_out;
+    else if (key == "queues")
+        in >> plan.queues;
     else if (key == "times")
         in >> plan.tick >> plan.stall;
     else if (key == "earth")

@@ -21,6 +21,7 @@ struct Path {
 struct Plan {
     int craft_ns = -1, earth_ns = -1;   // open namespace files
     int steer_in = -1, steer_out = -1;  // pipes to a controller; below 0: none
+    int queues = -1;                    // links/queues.hpp; below 0: nobody else's TCP is on the links
     std::string result, received;       // `received`: a folder for the first layers' parts as they came; empty: none
     Time tick = 0, stall = dstcc::kNever;
     dstcc::EngineConfig engine;

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc import version
+from dstcc.algorithms import OWN
 from dstcc.engine.config import AGENT
 from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
@@ -263,7 +264,7 @@ def _job(config: EngineConfig, *, on_host: bool = False) -> Job:
 
 def _write(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig) -> None:
     if job.coded:
-        write_plan(job, config, folder)
+        write_plan(job, config, folder, whole)
     else:
         objects_of(config, whole).tofile(folder / OBJECTS)
     job.write(folder / JOB)
@@ -360,7 +361,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         notes.append("each connection of the sender has a kernel of its own")
     if scenario.transport.mode == CODED:
         notes += coded_notes(scenario)
-    else:
+    elif scenario.transport.congestion or _policies(scenario):
         notes += _mptcp_notes(scenario, on_host=on_host)
     if on_host:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
@@ -383,7 +384,7 @@ def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
         notes.append(
             "a connection whose SYN is lost, and repeated twice or more, begins with a window of one segment"
         )
-    if scenario.transport.controller:
+    if _policies(scenario):
         notes.append(
             f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
             "link's window, which each of them holds and the sender keeps"
@@ -400,11 +401,16 @@ def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
 def in_a_stream(scenario: Scenario) -> bool:
     """Whether a policy runs in the scenario's stream, with no lanes of its own. Only a kernel with our
     scheduler then heeds what it says of layers."""
-    if scenario.transport.mode != "stream" or not scenario.transport.controller:
+    if scenario.transport.mode != "stream" or not _policies(scenario):
         return False
     from dstcc.learn.policies.policy import load_policy
 
-    return not all(load_policy(given).action.lanes for given in scenario.transport.controller)
+    return not all(load_policy(given).action.lanes for given in _policies(scenario))
+
+
+def _policies(scenario: Scenario) -> list[str]:
+    """Its controllers of MPTCP: our transport is a scenario of its own among those that vary it."""
+    return [given for given in scenario.transport.controller if given != OWN]
 
 
 def python_path() -> str:

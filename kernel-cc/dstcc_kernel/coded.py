@@ -12,7 +12,7 @@ from dstcc.wire import HEADER_BYTES
 from .controller_process import Controller, controller_process
 from .job import Job
 from .topology import Wire, build, craft_address
-from .transfer import conduct, shape
+from .transfer import conduct, queues_of, shape
 
 PLAN, SETTINGS = "plan.txt", "coded.txt"
 """Of a trial's folder: what the program reads, and what of it the host wrote."""
@@ -34,7 +34,11 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
     ``controller`` decides once a slot. Raises :class:`~dstcc.errors.DstccError` with what the program says when it
     fails.
     """
-    with build(SOCKET_BYTES, middle=job.player is not None) as topology:
+    buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes) if job.flows else SOCKET_BYTES
+    with (
+        build(buffer_bytes, sysctls=job.sysctls, middle=job.player is not None) as topology,
+        queues_of(job) as queues,
+    ):
         for index, link in enumerate(job.links):
             topology.lay(index, _wire(job, index), [craft_address(index, k) for k in range(link.subflows)])
         plan = folder / PLAN
@@ -42,9 +46,12 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
             theirs: tuple[int, ...] = process.ends if process else ()
             own = f"namespaces {topology.craft} {topology.earth}\n"
             own += f"steer {theirs[0]} {theirs[1]}\n" if theirs else ""
+            own += f"queues {queues}\n" if queues is not None else ""
             plan.write_text(own + (folder / SETTINGS).read_text())
             begun = process.let_go if process else None
-            conduct("the program for coded packets", job, plan, topology, ends=theirs, begun=begun)
+            conduct(
+                "the program for coded packets", job, plan, topology, ends=theirs, queues=queues, begun=begun
+            )
 
 
 def _wire(job: Job, index: int) -> Wire:
@@ -56,5 +63,6 @@ def _wire(job: Job, index: int) -> Wire:
         down_free_bytes=FREE_BYTES[0],
         up_free_bytes=FREE_BYTES[1],
         initial_cwnd=job.initial_cwnd,
+        rto_min_ms=job.rto_min_ms,
         played=job.links[index].played,
     )

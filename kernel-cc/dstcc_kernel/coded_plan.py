@@ -95,19 +95,17 @@ def coded_job(job: Job, config: EngineConfig) -> Job:
         tick_ns=tick_ns,
         links=links,
         free_bytes=FREE_BYTES,
-        parameters={},
-        sysctls={},
-        rto_min_ms=0,
         backups=False,
     )
 
 
-def write_plan(job: Job, config: EngineConfig, folder: Path) -> None:
-    """Write what the program is told of a trial, but for the guest's namespaces."""
+def write_plan(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig | None = None) -> None:
+    """Write what the program is told of a trial, but for the guest's namespaces; its layers may be rests of those of a
+    ``whole`` one."""
     from .plan import objects_of
 
     assert config.coding is not None
-    rows = np.column_stack([objects_of(config)[:, :6], config.coding.period.astype(np.int64)])
+    rows = np.column_stack([objects_of(config, whole), config.coding.period.astype(np.int64)])
     np.ascontiguousarray(rows).tofile(folder / OBJECTS)
     (folder / RECEIVED).mkdir()
     (folder / SETTINGS).write_text("\n".join(_lines(job, config, folder)) + "\n")

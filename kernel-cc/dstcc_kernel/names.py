@@ -13,6 +13,7 @@ from .source import release
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
+    from dstcc.scenario.model import Link
 
 CONGESTION = {
     "bbr": "bbr",
@@ -109,19 +110,17 @@ def _coded(scenario: Scenario) -> str | None:
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
     if coding is not None and (coding.code_word or 0) > WORD_PACKETS:
         return f"coding.code_word = {coding.code_word}: Reed-Solomon over GF(2^8) has words of {WORD_PACKETS} packets"
-    if transport.restart is not None:
-        return "transport.restart: coded layers are taken up again in the simulator only"
     if scenario.subflows > MAX_CODED_SUBFLOWS:
         return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
-    return _flows_beside_coded(scenario) or _too_many(len(scenario.link), 0, lanes=False)
+    beside = _others_traffic(scenario)
+    if beside is None and any(_has_flows(link) for link in scenario.link):
+        beside = _constants(scenario)
+    return beside or _too_many(len(scenario.link), 0, lanes=False)
 
 
-def _flows_beside_coded(scenario: Scenario) -> str | None:
-    for index, link in enumerate(scenario.link):
-        if link.flows or (link.mix is not None and link.mix.tcp_share > 0):
-            key = "flows" if link.flows else "mix"
-            return f"link.{index}.{key}: beside coded packets others' TCP exists in the simulator only"
-    return None
+def _has_flows(link: Link) -> bool:
+    """Whether others' TCP connections are on it."""
+    return bool(link.flows) or (link.mix is not None and link.mix.tcp_share > 0)
 
 
 def _others_traffic(scenario: Scenario) -> str | None:
@@ -130,7 +129,8 @@ def _others_traffic(scenario: Scenario) -> str | None:
         if link.mix is not None and link.mix.tcp_share > 0:
             named.append(("mix", link.mix.congestion))
         stock = tuple(name for name in CONGESTION if name != "fixed")
-        own = scenario.transport.congestion if not scenario.transport.controller else (AGENT,)
+        steered = bool(scenario.transport.controller) and scenario.transport.mode != "coded"
+        own = (AGENT,) if steered else scenario.transport.congestion
         for key, name in named:
             unknown = next((each for each in (own if name == SAME else (name,)) if each not in stock), None)
             if unknown is not None:

@@ -102,7 +102,7 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
         end_ns=end_ns,
         totals=_totals(header, scale),
         coding=_coding(numbers[objects + samples :], coding, scale) if sum(coding) else None,
-        ledger=_ledger(path, numbers[objects + samples :], config) if ledger else None,
+        ledger=_ledger(path, numbers[len(numbers) - ledger :], config) if ledger else None,
         placed=tuple(PlacedBytes(*row) for row in sorted(header.get("placed", []))),
     )
 

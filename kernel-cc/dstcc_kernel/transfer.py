@@ -5,6 +5,7 @@ What runs here is the same in a guest and on a host; it needs to be root in its 
 
 from __future__ import annotations
 
+import os
 import select
 import subprocess
 import time
@@ -43,6 +44,8 @@ STALE = "net/mptcp/stale_loss_cnt"
 PLACING = "net/mptcp/scheduler"
 END_S = 1.0
 """From the transfer program's last word to its end."""
+QUEUE_BYTES = 16
+"""Of a link, in the file of :func:`queues_of`."""
 LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
 """Of a trial's folder: what the program that plays links reads, and that of others' connections."""
 
@@ -77,20 +80,22 @@ def conduct(
     *,
     ends: tuple[int, ...] = (),
     joins: Sequence[_Join] = (),
+    queues: int | None = None,
     begun: Callable[[], None] | None = None,
 ) -> None:
     """Start the job's program on its plan, accompany it, and judge how it ended.
 
-    It gets the hosts' namespaces and the file descriptors ``ends``; ``begun`` is called once it has them. Raises
+    It gets the hosts' namespaces and the file descriptors ``ends``, and with who plays the links ``queues``, in which
+    that says how long they are; ``begun`` is called once it has them. Raises
     :class:`~dstcc.errors.DstccError` with what it says when it fails, or with its ``name``.
     """
     with (
-        beside(*_player(job, topology), plan.with_name(LINKS_PLAN)) as player,
+        beside(*_player(job, topology, queues), plan.with_name(LINKS_PLAN)) as player,
         beside(*_flows(job, topology), plan.with_name(FLOWS_PLAN)) as flows,
     ):
         program = subprocess.Popen(
             [job.program, str(plan)],
-            pass_fds=(topology.craft, topology.earth, *ends),
+            pass_fds=(topology.craft, topology.earth, *ends, *_given(queues)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -136,14 +141,33 @@ def beside(
 Beside = tuple[str, str | None, Iterable[str], Sequence[int]]
 
 
-def _player(job: Job, topology: Topology) -> Beside:
-    spaces = () if topology.middle is None else (topology.middle,)
-    return "the program that plays links", job.player, _played_lines(job, topology), spaces
+@contextmanager
+def queues_of(job: Job) -> Iterator[int | None]:
+    """A file that two programs map (``kernel-cc/links/queues.hpp``), where others' TCP shares the job's links."""
+    if not job.flows:
+        yield None
+        return
+    file = os.memfd_create("queues")
+    try:
+        os.ftruncate(file, QUEUE_BYTES * len(job.links))
+        yield file
+    finally:
+        os.close(file)
 
 
-def _played_lines(job: Job, topology: Topology) -> Iterator[str]:
+def _given(*files: int | None) -> tuple[int, ...]:
+    return tuple(file for file in files if file is not None)
+
+
+def _player(job: Job, topology: Topology, queues: int | None) -> Beside:
+    lines = _played_lines(job, topology, queues)
+    return "the program that plays links", job.player, lines, _given(topology.middle, queues)
+
+
+def _played_lines(job: Job, topology: Topology, queues: int | None) -> Iterator[str]:
     full = job.mss_bytes + HEADER_BYTES
     yield f"namespace {topology.middle}"
+    yield from (f"queues {file}" for file in _given(queues))
     yield f"seed {job.seed}"
     yield f"bytes {full} {HEADER_BYTES} {job.free_bytes[0]} {job.free_bytes[1]}"
     for index, link in enumerate(job.links):

@@ -41,6 +41,8 @@ public:
         return line_;
     }
     const dstcc::Direction& line() const { return line_; }
+    // What somebody else put on it keeps it until then.
+    void occupy(Time until) { line_.occupy(until); }
 
 private:
     struct Source {

@@ -32,6 +32,7 @@
 #include "../transfer/base.hpp"
 #include "direction.hpp"
 #include "lines.hpp"
+#include "queues.hpp"
 
 namespace links {
 
@@ -46,7 +47,7 @@ constexpr std::size_t kFrame = 65'536, kIp = ETHER_HDR_LEN, kIpBytes = 20;
 constexpr int kRoom = 256 << 20;  // bytes of a socket's buffer
 
 struct Plan {
-    int space = -1;
+    int space = -1, queues = -1;
     std::uint64_t seed = 0;
     std::uint32_t full_bytes = 0, header_bytes = 0;
     int down_free = 0, up_free = 0;  // of a datagram's IP length, not charged
@@ -69,6 +70,8 @@ Plan read_plan(const std::string& path) {
             in >> plan.seed;
         else if (key == "bytes")
             in >> plan.full_bytes >> plan.header_bytes >> plan.down_free >> plan.up_free;
+        else if (key == "queues")
+            in >> plan.queues;
         else if (key == "number")
             in >> plan.numbers.emplace_back();
         else if (!read_line(key, in, config))
@@ -101,6 +104,8 @@ int packet_socket(const std::string& device) {
 // A direction, with what is under way on it in order of arrival.
 struct Way {
     Direction line;
+    std::size_t number;
+    bool up;
     int from, to;  // sockets
     int free_bytes;
     Time last = 0;
@@ -113,7 +118,7 @@ struct Way {
 
 class Player {
 public:
-    explicit Player(const Plan& plan) : plan_(plan) {
+    explicit Player(const Plan& plan) : plan_(plan), queues_(plan.queues) {
         if (setns(plan.space, CLONE_NEWNET) != 0) fail_errno("setns");
         prctl(PR_SET_TIMERSLACK, 1);  // ns; 50,000 else, for timers to share
         poll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -126,8 +131,8 @@ public:
             const auto line = [&](bool up) {
                 return Direction(plan.links[i], up, plan.seed, plan.numbers[i], plan.full_bytes);
             };
-            ways_.push_back({line(false), near, far, plan.down_free});
-            ways_.push_back({line(true), far, near, plan.up_free});
+            ways_.push_back({line(false), plan.numbers[i], false, near, far, plan.down_free});
+            ways_.push_back({line(true), plan.numbers[i], true, far, near, plan.up_free});
             watch(near);
             watch(far);
         }
@@ -210,6 +215,7 @@ private:
         if (size < kIp + kIpBytes || (frame_[kIp] >> 4) != 4) return;  // nothing else is sent
         way.last = std::max({way.last, now, Time{0}});
         const Time arrive = way.line.transmit(way.last, weight(way, size)).arrive_ns;
+        queues_.put(way.number, way.up, way.line.line().busy_ns());
         if (arrive != kNever)
             way.flying.push_back({arrive, {frame_.begin(), frame_.begin() + static_cast<long>(size)}});
     }
@@ -230,6 +236,7 @@ private:
     }
 
     const Plan& plan_;
+    Queues queues_;
     std::vector<Way> ways_;
     std::vector<std::uint8_t> frame_ = std::vector<std::uint8_t>(kFrame);
     int poll_ = -1, timer_ = -1;

@@ -29,7 +29,6 @@ from dstcc.scenario import (
     load_source,
     parse_override,
 )
-from dstcc.scenario.restarts import Restart
 
 LINK = {"name": "one", "rate_bps": 115_200, "delay_s": 100, "loss": {"packet": 0.02}}
 CODED = {"mode": "coded", "congestion": "open-loop", "handshake": False}
@@ -125,16 +124,6 @@ def test_what_is_not_there_is_refused_with_what_is() -> None:
     assert "open-loop, fixed, newreno" in said
     said = misfit(scenario(coding={"code": "raptorq"}))
     assert said is not None and said.startswith("coding.code 'raptorq'")
-
-
-def test_a_restart_of_coded_layers_is_refused() -> None:
-    restart = Restart(at_s=(20.0,), boot_s=1.0, spool=True)
-    given = scenario()
-    restarting = given.model_copy(
-        update={"transport": given.transport.model_copy(update={"restart": restart})}
-    )
-    said = misfit(restarting)
-    assert said == "transport.restart: coded layers are taken up again in the simulator only"
 
 
 def test_a_block_of_more_words_than_there_are_is_refused() -> None:

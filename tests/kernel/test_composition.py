@@ -26,6 +26,10 @@ PAIRS = [
     ("`dstcc-lanes`", "restarts, without"),
     ("`dstcc`", "stored video"),
     ("coded, rates told", "playout that waits"),
+    ("`dstcc`", "restarts, with a spool"),
+    ("`gru-mpc`", "restarts, without"),
+    ("`dstcc`", "others' TCP flows"),
+    ("`gru-mpc`", "others' TCP flows"),
 ]
 
 

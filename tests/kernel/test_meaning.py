@@ -97,6 +97,13 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
     assert "choice of links" not in " / ".join(noted(link, {"controller": "dstcc-lanes"})), "it has lanes"
 
 
+def test_our_transport_alone_has_no_words_on_tcp() -> None:
+    link = {"name": "a", "rate_bps": 1e5, "delay_s": 5.0, "loss": {"packet": 0.1}}
+    own = " / ".join(noted(link, {"controller": "dstcc"}))
+    assert "MPTCP" not in own and "SYN" not in own
+    assert "MPTCP" in " / ".join(noted(link, {"controller": "dstcc", "congestion": "cubic"}))
+
+
 def test_a_link_that_netem_has_not_is_noted_and_netems_words_are_not() -> None:
     steps = {"name": "a", "rate_bps": [[0, 1e6], [5, 2e6]], "delay_s": 100, "outages": [[100, 200]]}
     notes = " / ".join(noted(steps, {"congestion": "cubic"}))

@@ -114,3 +114,19 @@ def test_what_a_sender_knows_of_layers_is_no_more_than_they_have(
             read_result(with_ledger(*rows, *[(0, 0)] * (objects - 1)), config)
     with pytest.raises(DstccError, match="cut short"):
         read_result(write(tmp_path / "r", ledger=objects), config)
+
+
+def test_of_coded_layers_blocks_come_before_what_is_acknowledged(
+    config: EngineConfig, tmp_path: Path
+) -> None:
+    objects = len(config.objects.payload_bytes)
+    path = write(tmp_path / "r", blocks=1, missing=1, ledger=objects)
+    block, part, missing = (2, 1, 1, 1460, 3, 10**9, 1), (0, 1), (0, 7)
+    ledger = (1460, 2920) + (0, 0) * (objects - 1)
+    path.write_bytes(
+        path.read_bytes() + struct.pack(f"{11 + len(ledger)}q", *block, *part, *missing, *ledger)
+    )
+    read = read_result(path, config)
+    assert read.ledger is not None and read.coding is not None
+    assert (read.ledger.acknowledged_bytes[0], read.ledger.begun_bytes[0]) == (1460, 2920)
+    assert read.coding.source_packets.tolist() == [2] and read.coding.recovered.tolist() == [1]

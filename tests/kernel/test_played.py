@@ -46,7 +46,7 @@ RELAY = {
         "cross_traffic": [{"rate_bps": 40_000, "on_s": 10, "off_s": 10, "periods": "pareto"}],
     },
 }
-FLOWS = {
+FLOWS: dict[str, Any] = {
     "rate_bps": 160_000,
     "flows": [
         {"congestion": "newreno", "bytes": 600_000, "start_s": 3},
@@ -140,6 +140,22 @@ def test_others_connections_take_from_the_link_what_they_take_in_the_simulator()
     assert sent == pytest.approx(simulated.totals.sent_wire_bytes, rel=0.05), "others' bytes are counted"
     # the line is full while all have something to send: what they sent stands in its queue
     assert carried.totals.queue_p95_s == pytest.approx(simulated.totals.queue_p95_s, rel=0.15)
+
+
+@pytest.mark.parametrize("congestion", ["paced", "cubic"])
+@pytest.mark.usefixtures("kernel")
+def test_coded_packets_see_others_connections_in_their_queue_as_in_the_simulator(congestion: str) -> None:
+    flows = FLOWS | {"flows": [flow | {"congestion": "newreno"} for flow in FLOWS["flows"]]}
+    transport = {"mode": "coded", "congestion": congestion, "handshake": False}
+    given = scenario(flows, transport, coding={"repair": [0.1, 0.1], "block_s": 5})
+    config, alone = trial(given), trial(scenario({"rate_bps": 160_000}, transport, coding={"block_s": 5}))
+    carried, simulated = backend.run(config), simulate(config)
+    mine, theirs = (in_slots(one, one.objects.complete_ns, config) for one in (carried, simulated))
+    least = in_slots(simulate(alone), simulate(alone).objects.complete_ns, config)
+    assert np.abs(mine - theirs).max() <= 0.1 * theirs[-1]
+    assert (least - mine).max() > 0.1 * least[-1], "they took nothing"
+    queue = [one.samples.queue_bytes.max() for one in (carried, simulated)]
+    assert queue[0] == pytest.approx(queue[1], rel=0.15)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dstcc_kernel import backend, host
+from dstcc_kernel.coded_plan import in_words
 from dstcc_kernel.names import misfit
 from dstcc_kernel.plan import job_of, objects_of
 
@@ -70,6 +71,26 @@ def test_lanes_keep_and_lose_what_they_do_in_the_simulator(spool: bool) -> None:
     again = carried.totals.retransmitted_payload_bytes
     assert again == pytest.approx(simulated.totals.retransmitted_payload_bytes, rel=0.1)
     assert (again > 0) == spool
+
+
+@pytest.mark.parametrize("spool", [True, False])
+@pytest.mark.usefixtures("kernel")
+def test_coded_layers_are_coded_anew_as_in_the_simulator(spool: bool) -> None:
+    config = in_words(trial(scenario(spool, mode="coded", congestion="open-loop")))
+    carried, simulated = backend.run(config), simulate(config)
+    mine, theirs = carried.objects, simulated.objects
+    there = mine.complete_ns >= 0
+    assert (there == (theirs.complete_ns >= 0)).all()
+    assert np.abs(mine.complete_ns - theirs.complete_ns).max() < S // 10
+    captured = config.objects.release_ns
+    in_the_dark = (captured > 39.5 * S) & (captured < AT_S * S)
+    assert there[in_the_dark].all() == spool and there[in_the_dark].any() == spool
+    sent = mine.first_sent_ns
+    assert not ((sent > AT_S * S) & (sent < (AT_S + BOOT_S) * S)).any()
+    for name in ("sent_payload_bytes", "delivered_payload_bytes", "arrived_payload_bytes"):
+        assert getattr(carried.totals, name) == pytest.approx(getattr(simulated.totals, name), rel=0.02), name
+    assert carried.coding is not None and simulated.coding is not None
+    assert carried.coding.source_packets.tolist() == simulated.coding.source_packets.tolist()
 
 
 @pytest.mark.usefixtures("kernel")

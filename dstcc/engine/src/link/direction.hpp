@@ -52,6 +52,7 @@ public:
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
     Time busy_ns() const { return busy_ns_; }  // until when what was put on the line keeps it
+    void occupy(Time until) { busy_ns_ = std::max(busy_ns_, until); }
     // How long a packet that comes now waits for its service, at the rate of now.
     Time queue_ns(Time now) const {
         if (busy_ns_ <= now) return 0;
