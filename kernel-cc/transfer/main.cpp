@@ -1,5 +1,5 @@
-// One trial on real sockets: both hosts in one process, which looks at them a thousand times a round trip and sleeps in
-// between; the times in its results are the packets' own.
+// One trial on real sockets: both hosts in one process, which looks at them at every tick of the plan and, where lanes have
+// windows of their own, at every ACK; it sleeps in between. The times in its results are the packets' own.
 //
 //   transfer PLAN      writes the plan's `result`: a line of JSON, then rows of the objects and of the samples
 #include <sched.h>
@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <poll.h>
 #include <sstream>
 
 #include "samples.hpp"
@@ -34,6 +35,7 @@ public:
           ledger_(plan),
           earth_(plan, ledger_, payloads_),
           taps_(open_taps(plan)),
+          acks_(ack_files()),
           started_(begin()),
           craft_(plan, ledger_, started_.monotonic),
           feeder_(make_feeder()),
@@ -41,21 +43,19 @@ public:
           standing_(plan.links.size()) {}
 
     void run() {
-        Time tick = 0, slot = plan_.slot;
+        Time now = 0, slot = plan_.slot;
         const std::function<void()> drained = [this] { drain(); };
-        while (!over(tick)) {
-            craft_.poll(tick);
+        while (!over(now)) {
+            craft_.poll(now);
             earth_.poll();
             drain();
             earth_.read();
             for (std::size_t link = 0; link < standing_.size(); ++link)
-                standing_[link] = ledger_.queue_bytes(static_cast<int>(link), tick);
-            feeder_->pump(tick, drained);
-            Time next = std::min((tick / plan_.tick + 1) * plan_.tick, plan_.duration);
-            if (tick == slot) slot += plan_.slot;
-            tick = std::min(next, slot);
-            sleep_until(tick);
-            if (tick == slot) {
+                standing_[link] = ledger_.queue_bytes(static_cast<int>(link), now);
+            feeder_->pump(now, drained);
+            if (now == slot) slot += plan_.slot;
+            now = wait({(now / plan_.tick + 1) * plan_.tick, plan_.duration, slot});
+            if (now == slot) {
                 drain();
                 sampler_.take(slot);
                 if (++slots_ % kSlotsAPart == 0) write_part(slot);
@@ -72,7 +72,7 @@ public:
                 acknowledged.push_back(craft_.acknowledged(lane));
             known_ = ledger_.known(acknowledged);
         }
-        end_ = std::min(tick, plan_.duration);
+        end_ = std::min(now, plan_.duration);
         if (end_ % plan_.slot != 0) sampler_.take(end_);
         for (std::size_t i = 0; i < taps_.size(); ++i)
             if (taps_[i].lost() > 0)
@@ -134,10 +134,29 @@ private:
         std::fflush(stdout);
         return start;
     }
-    void sleep_until(Time t) const {
-        const Time at = started_.monotonic + t;
-        const timespec when{static_cast<time_t>(at / kNsPerS), static_cast<long>(at % kNsPerS)};
-        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+    // Until the first of these times, or until an ACK comes; the time then.
+    Time wait(std::initializer_list<Time> times) {
+        const Time end = std::min(times), at = started_.monotonic + end;
+        const auto of = [](Time t) {
+            return timespec{static_cast<time_t>(t / kNsPerS), static_cast<long>(t % kNsPerS)};
+        };
+        if (acks_.empty()) {
+            const timespec when = of(at);
+            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+            return end;
+        }
+        const timespec rest = of(std::max<Time>(at - clock_ns(CLOCK_MONOTONIC), 0));
+        const int heard = ppoll(acks_.data(), acks_.size(), &rest, nullptr);
+        if (heard < 0 && errno != EINTR) fail_errno("ppoll");
+        return heard == 0 ? end : std::min(clock_ns(CLOCK_MONOTONIC) - started_.monotonic, end);
+    }
+    // Where each lane has a window of its own, the taps that see ACKs.
+    std::vector<pollfd> ack_files() const {
+        std::vector<pollfd> made;
+        if (plan_.lanes && !plan_.shared)
+            for (std::size_t i = 2 * plan_.links.size(); i < taps_.size(); ++i)
+                made.push_back({taps_[i].file(), POLLIN, 0});
+        return made;
     }
     bool over(Time t) const {
         if (t >= plan_.duration || ledger_.finished() == static_cast<int>(plan_.objects.size())) return true;
@@ -197,6 +216,7 @@ private:
     mutable Ledger ledger_;
     Earth earth_;
     std::vector<Tap> taps_;
+    std::vector<pollfd> acks_;
     Start started_;
     Craft craft_;
     std::unique_ptr<Feeder> feeder_;

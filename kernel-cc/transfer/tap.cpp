@@ -27,13 +27,17 @@ void option(int socket, int level, int name, const void* value, socklen_t size, 
 
 }  // namespace
 
-Tap::Tap(const std::string& device, bool outgoing) : outgoing_(outgoing) {
+Tap::Tap(const std::string& device, bool outgoing) {
     socket_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (socket_ < 0) fail_errno("packet socket");
     const int version = TPACKET_V2;
     option(socket_, SOL_PACKET, PACKET_VERSION, &version, sizeof version, "PACKET_VERSION");
-    sock_filter cut[] = {{BPF_RET | BPF_K, 0, 0, kCapture}};
-    const sock_fprog filter{1, cut};
+    const auto [leaving, coming] = outgoing ? std::pair{kCapture, 0U} : std::pair{0U, kCapture};
+    sock_filter cut[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<unsigned>(SKF_AD_OFF + SKF_AD_PKTTYPE)},
+                         {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PACKET_OUTGOING},
+                         {BPF_RET | BPF_K, 0, 0, leaving},
+                         {BPF_RET | BPF_K, 0, 0, coming}};
+    const sock_fprog filter{4, cut};
     option(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter, "SO_ATTACH_FILTER");
     const tpacket_req ring{kBlock, static_cast<unsigned>(kBytes / kBlock), kFrame, kFrames};
     option(socket_, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring, "PACKET_RX_RING");
@@ -51,8 +55,7 @@ Tap::Tap(const std::string& device, bool outgoing) : outgoing_(outgoing) {
 Tap::Tap(Tap&& other) noexcept
     : socket_(other.socket_),
       ring_(other.ring_),
-      at_(other.at_),
-      outgoing_(other.outgoing_) {
+      at_(other.at_) {
     other.socket_ = -1;
     other.ring_ = nullptr;
 }
@@ -69,9 +72,7 @@ bool Tap::next(Packet& packet, Time& realtime) {
         const auto* status = reinterpret_cast<std::atomic<std::uint32_t>*>(&header->tp_status);
         if ((status->load(std::memory_order_acquire) & TP_STATUS_USER) == 0) return false;
         at_ = (at_ + 1) % kFrames;
-        const auto* from = reinterpret_cast<sockaddr_ll*>(frame + TPACKET_ALIGN(sizeof(tpacket2_hdr)));
-        const bool wanted = (from->sll_pkttype == PACKET_OUTGOING) == outgoing_ &&
-                            parse(reinterpret_cast<std::uint8_t*>(frame) + header->tp_mac, header->tp_snaplen, packet);
+        const bool wanted = parse(reinterpret_cast<std::uint8_t*>(frame) + header->tp_mac, header->tp_snaplen, packet);
         realtime = static_cast<Time>(header->tp_sec) * kNsPerS + header->tp_nsec;
         reinterpret_cast<std::atomic<std::uint32_t>*>(&header->tp_status)
             ->store(TP_STATUS_KERNEL, std::memory_order_release);

@@ -21,6 +21,8 @@ public:
 
     // The next packet that passed, at a time of the real-time clock; false when there is none.
     bool next(Packet& packet, Time& realtime);
+    // Readable while a packet waits.
+    int file() const { return socket_; }
     // Packets that found the ring full, since the last call.
     unsigned lost();
 
@@ -28,7 +30,6 @@ private:
     int socket_ = -1;
     char* ring_ = nullptr;
     std::size_t at_ = 0;
-    bool outgoing_;
 };
 
 }  // namespace transfer

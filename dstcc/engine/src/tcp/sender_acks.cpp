@@ -172,7 +172,6 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
 }
 
 [[gnu::always_inline]] inline void Subflow::control_window(Time now, AckWork& work) {
-    if (work.newly_delivered > 0) control_->pkts_acked(tcp_, tcp_.snd_una - work.prior_una, work.rtt_ns, now);
     const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
     if (takes_acks_ && control_->cong_control(tcp_,
                                               rate_sample(now, work.latest, work.newly_delivered, losses,
@@ -266,6 +265,8 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     if (const Time last = std::max(work.covered.last_ns, work.sacked.last_ns); ack.duplicate && last >= 0)
         work.echo_ns = last;
     finish_delivery(now, work);
+    // The law hears of it before the state follows (tcp_clean_rtx_queue(), tcp_in_ack_event(), then tcp_fastretrans_alert()).
+    if (work.newly_delivered > 0) control_->pkts_acked(tcp_, tcp_.snd_una - work.prior_una, work.rtt_ns, now);
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;
     new_data_first_ = false;
@@ -330,6 +331,7 @@ std::int64_t Subflow::handle_lengthening_ack(Time now, const AckBlocks& ack) {
     note_delivery(now);
     const Time rtt_ns = now - last.sent_ns;
     take_rtt(now, now - first_sent_ns, rtt_ns);
+    control_->pkts_acked(tcp_, 0, rtt_ns, now);
     rack_rtt_ = rtt_ns;
     note_latest(last.sent_ns, to - 1);
     rack_advanced_ = false;
@@ -346,7 +348,6 @@ std::int64_t Subflow::handle_lengthening_ack(Time now, const AckBlocks& ack) {
         else
             forget_repeats();
     }
-    control_->pkts_acked(tcp_, 0, rtt_ns, now);
     const auto losses = static_cast<std::int64_t>(tcp_.lost - lost);
     if (takes_acks_ &&
         control_->cong_control(tcp_, rate_sample(now, last, delivered, losses, in_flight, rtt_ns, false), now)) {
