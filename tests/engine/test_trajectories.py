@@ -39,7 +39,6 @@ APART: dict[tuple[str, str], float] = {
     ("bursts", "bbr"): 0.60,
     ("layers", "westwood"): 0.86,
     ("lanes-2", "bic"): 0.92,
-    ("lanes-8", "cubic"): 0.36,
     ("mars", "bbr"): 0.0,
     ("two-links", "bic"): 0.84,
     ("joins", "cubic"): 0.88,
