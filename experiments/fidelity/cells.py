@@ -5,7 +5,7 @@ the rate follows from the round trip, so that cells of one row differ by constan
 ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
 links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
 has a third link, with twice the first one's round trip and a hundredth of its losses. Ten have one link, a shallow
-queue and no losses. Smaller ones have lanes on one link: over queues of 0.2 to 0.3 of what it holds, one size a seed,
+queue and no losses. Smaller ones have lanes on one link: over queues of 0.23 to 0.3 of what it holds, one size a seed,
 as nothing else is left to chance there; with losses both ways and an outage; in Mars' true time. Others have three
 such links, with lanes and in one stream.
 """
@@ -36,12 +36,12 @@ CHUNKS_PER_RTT = 25
 DELAY_RTTS = 2.5
 SHALLOW = 0.25
 """Of the bandwidth-delay product: a queue that slow start overflows, and lanes of one link with it."""
-SHALLOWS = (0.2, 0.3)
+SHALLOWS = (0.23, 0.3)
 """The same, from the first seed to the last of :data:`SIZES`."""
 SIZES = 8
 SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
-"""Bandwidth-delay products by lanes: the shallowest queue takes the initial windows of all lanes. Where it does not,
-MPTCP falls back to TCP when a connection's first segment is lost."""
+"""Bandwidth-delay products by lanes: the shallowest queue takes the initial window of each lane and the ACK that ends its
+handshake, a packet to netem. Where it does not, MPTCP falls back to TCP when a connection's first segment is lost."""
 MARS_RTT_S = 400.0
 
 
