@@ -52,10 +52,7 @@ Tap::Tap(const std::string& device, bool outgoing) {
         fail_errno(device);
 }
 
-Tap::Tap(Tap&& other) noexcept
-    : socket_(other.socket_),
-      ring_(other.ring_),
-      at_(other.at_) {
+Tap::Tap(Tap&& other) noexcept : socket_(other.socket_), ring_(other.ring_), at_(other.at_) {
     other.socket_ = -1;
     other.ring_ = nullptr;
 }

@@ -34,8 +34,6 @@ double linux_pace(double pace, double queued_bytes, double rate, double burst_by
 
 namespace {
 
-constexpr double kBuffer =
-    896;  // bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers
 // Until the first data is acknowledged the rate is that of the SYN's answer, before the route's window is set: TCP_INIT_CWND, or
 // one segment where a SYN was repeated (tcp_enter_loss()), as it is where a round trip takes more than a second; of a join until
 // another ACK comes while data is under way.
@@ -43,6 +41,9 @@ constexpr std::int64_t kInitialWindow = 10;
 constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB less headers
 
 enum class Release { k6_1, k6_12 };
+
+// Bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers (SO_MEMINFO of a segment that waits).
+constexpr double buffer(Release release) { return release == Release::k6_1 ? 768 : 832; }
 
 template <Release kRelease>
 class Linux final : public Scheduler {
@@ -78,7 +79,7 @@ private:
         const TcpState& tcp = path.subflow->tcp();
         const auto mss = static_cast<double>(tcp.mss_bytes);
         return (static_cast<double>(path.assigned_bytes) + static_cast<double>(tcp.packets_out()) * mss) *
-               (1 + kBuffer / mss);
+               (1 + buffer(kRelease) / mss);
     }
     static double rate(const TcpState& tcp) {
         if (tcp.pacing_bytes_per_ns > 0) return tcp.pacing_bytes_per_ns;
