@@ -40,7 +40,7 @@ SHALLOWS = (0.23, 0.3)
 """The same, from the first seed to the last of :data:`SIZES`."""
 SIZES = 8
 SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
-"""Bandwidth-delay products by lanes: the shallowest queue takes the initial window of each lane and the ACK that ends its
+"""Bandwidth-delay products by lanes: the shallowest queue takes each lane's initial window and the ACK that ends its
 handshake, a packet to netem. Where it does not, MPTCP falls back to TCP when a connection's first segment is lost."""
 MARS_RTT_S = 400.0
 
