@@ -14,7 +14,8 @@ import pytest
 from dstcc.errors import RunError
 from dstcc.report.numbers import SPACE
 from dstcc.report.study import load_study_report, render_study
-from dstcc.report.study.page import verdict
+from dstcc.report.study.figures import _ticks, label
+from dstcc.report.study.page import axis_span, verdict
 from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.plan import Unit
 from tests.sweeps.made import Inline, sweep, write
@@ -142,3 +143,71 @@ def test_a_trial_that_somebody_doubled_counts_once(tmp_path: Path, carried: None
     edited(out, lambda rows: pa.concat_tables([rows, rows.slice(0, 5)]))
     after = load_study_report(out)
     assert after.overall == before.overall and after.trials == 23
+
+
+MARS = """
+[study]
+scenario = "mars.toml"
+congestion = ["open-loop"]
+[vary]
+link.0.delay_s = {from = "3 min", to = "21 min", steps = 4, as = "distance_s"}
+[[zip]]
+link.0.rate_bps = ["10 kbit/s", "20 kbit/s"]
+transport.initial_cwnd = [10, 20]
+"""
+SCENARIO = """
+[scenario]
+name = "mars"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [1_000]}
+loop_to_s = 10
+[[link]]
+name = "one"
+rate_bps = 10_000
+up_rate_bps = "rate_bps"
+delay_s = 180
+"""
+
+
+def test_an_axis_has_the_units_of_people_and_says_what_moves_with_it(tmp_path: Path, carried: None) -> None:
+    folder = tmp_path / "given"
+    study = write(folder, MARS)
+    (folder / "mars.toml").write_text(SCENARIO)
+    sweep(study, tmp_path / "out", retries=0)
+    report = load_study_report(tmp_path / "out")
+    distance, rate, cwnd = report.axes
+    assert (distance.title, rate.title, cwnd.title) == (
+        "distance (min)",
+        "link.0.rate (kb/s)",
+        "transport.initial_cwnd",
+    )
+    assert [label(value, distance) for value in distance.values] == ["3", "9", "15", "21"]
+    assert axis_span(distance) == "3, 9, 15, 21 min" and axis_span(cwnd) == "10, 20"
+    assert distance.moves[:2] == ("the playout delay (in round trips of the longest link)", "the time scale")
+    assert "the queue (a bandwidth-delay product)" in distance.moves
+    assert rate.moves[0] == "transport.initial_cwnd (the same axis)" and "the uplink's rate" in rate.moves
+    page = render_study(report)
+    assert "Means over seeds, link.0.rate_bps, transport.initial_cwnd, with Student" in page
+    assert "Means over seeds, distance_s, with Student" in page
+    assert ">distance (min)</text>" in page and ">21</text>" in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "factor", "ticks"),
+    [
+        (3.1, 16.9, 1.0, [0, 5, 10, 15, 20]),
+        (1_200.0, 9_700.0, 1e3, [0, 2_500, 5_000, 7_500, 10_000]),
+        (61.0, 239.0, 60.0, [60, 120, 180, 240]),
+        (7.0, 7.0, 1.0, [2, 4, 6, 8, 10, 12]),
+    ],
+)
+def test_ticks_are_round_in_the_unit_that_is_shown(
+    low: float, high: float, factor: float, ticks: list[float]
+) -> None:
+    found = _ticks(low, high, factor, share=False)
+    assert found == pytest.approx(ticks)
+    assert found[0] <= low and found[-1] >= high
+
+
+def test_a_share_stands_between_nothing_and_all() -> None:
+    assert _ticks(0.4, 0.6, 0.01, share=True) == pytest.approx([0, 0.25, 0.5, 0.75, 1])

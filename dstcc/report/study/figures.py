@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -18,6 +19,8 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 46
 FAR_APART = 30.0
 """Positive values of which the largest is so many times the least stand on a logarithmic axis."""
 TICKS = 5
+"""About so many values stand at the vertical axis, round ones."""
+ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 LABEL_WIDTH = 60
 """Pixels that a label of the axis takes, with the gap beside it."""
 
@@ -34,8 +37,9 @@ def figure(
     values = [value for value in axis.values if any(value == one for one, _ in points)]
     across = _positions(axis, values, width)
     ends = [end for _, mean in points for end in (mean.value, mean.low, mean.high) if end is not None]
-    low, high = _frame(min(ends), max(ends), share=metric.kind == "share")
-    unit = unit_for(metric.kind, [low, high])
+    unit = unit_for(metric.kind, ends)
+    ticks = _ticks(min(ends), max(ends), unit.factor, share=metric.kind == "share")
+    low, high = ticks[0], ticks[-1]
 
     def y(value: float) -> float:
         return TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
@@ -43,8 +47,9 @@ def figure(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" font-size="12" fill="currentColor">'
     ]
-    for step in range(TICKS):
-        value = low + (high - low) * step / (TICKS - 1)
+    decimals = max(_decimals(value / unit.factor) for value in ticks)
+    unit = replace(unit, decimals=decimals)
+    for value in ticks:
         text = f"{unit.number(value)}{' ' + unit.name if unit.name else ''}"
         at = f"{y(value):.1f}"
         parts += [
@@ -55,18 +60,20 @@ def figure(
     below = HEIGHT - BOTTOM + 18
     for value in values[::stride]:
         parts.append(
-            f'<text x="{across[value]:.1f}" y="{below}" text-anchor="middle">{escape(label(value))}</text>'
+            f'<text x="{across[value]:.1f}" y="{below}" text-anchor="middle">{escape(label(value, axis))}</text>'
         )
     middle = (LEFT + width - RIGHT) / 2
-    parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.column)}</text>')
+    parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.title)}</text>')
     for name, means in lines.items():
         places = [(across[value], means[value]) for value in values if value in means]
         parts += _line(places, y, looks[name], joined=axis.numeric)
     return "".join([*parts, "</svg>"])
 
 
-def label(value: Any) -> str:
-    """A value in a few characters."""
+def label(value: Any, axis: Axis | None = None) -> str:
+    """A value in a few characters, in the unit of its axis if that has one (:attr:`Axis.title` names it)."""
+    if axis is not None and axis.unit is not None and value is not None:
+        return f"{value / axis.unit.factor:.4g}"
     if value is None or value == "":
         return "none"
     text = (
@@ -87,11 +94,22 @@ def _positions(axis: Axis, values: list[Any], width: int) -> dict[Any, float]:
     return {value: LEFT + 20 + step * (place + 0.5) for place, value in enumerate(values)}
 
 
-def _frame(low: float, high: float, *, share: bool) -> tuple[float, float]:
-    """The least and the greatest value of the picture."""
+def _ticks(low: float, high: float, factor: float, *, share: bool) -> list[float]:
+    """Round values in a unit of ``factor`` base units, from at most ``low`` to at least ``high``; of shares 0 to 1."""
     if share:
-        return 0.0, max(1.0, high)
-    return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
+        low, high = 0.0, max(1.0, high)
+    elif high <= low:
+        low, high = low - (abs(low) or factor) / 2, high + (abs(high) or factor) / 2
+    rough = (high - low) / factor / (TICKS - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one for one in ROUND if one * power >= rough * (1 - 1e-9)) * power
+    first, last = math.floor(low / factor / step + 1e-9), math.ceil(high / factor / step - 1e-9)
+    return [number * step * factor for number in range(first, last + 1)]
+
+
+def _decimals(value: float) -> int:
+    """How many decimals show a round value."""
+    return next((digits for digits in range(6) if math.isclose(round(value, digits), value, abs_tol=1e-9)), 6)
 
 
 def _line(places: list[tuple[float, Mean]], y: Any, look: Look, *, joined: bool) -> list[str]:

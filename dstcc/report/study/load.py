@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
+from dstcc.report.numbers import Unit, unit_for_row
 from dstcc.run.reading import typed
 from dstcc.sweeps.places import STUDY, Place
 from dstcc.sweeps.query import dataset, rows_in
 from dstcc.sweeps.results import GLOB
 from dstcc.sweeps.study import load_study
 from dstcc.version import __version__
+
+from .moving import moves_with
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +41,8 @@ SCORE = Metric(
     "score", "Score", "score", +1, "Trainings", "What the recipe's evaluation measures, on seeds apart."
 )
 CONFIDENCE = 0.95
+KINDS = {"_s": "seconds", "_bps": "bps", "_bytes": "bytes"}
+"""What numbers are by the ending of their key."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,24 @@ class Axis:
     column: str
     values: tuple[Any, ...]
     """As the study has them."""
+    moves: tuple[str, ...] = ()
+    """What else changes with it, in words."""
+
+    @property
+    def unit(self) -> Unit | None:
+        """For its values, where they are seconds, rates or sizes; ``None`` for other numbers and for texts."""
+        kind = next((kind for end, kind in KINDS.items() if self.key.endswith(end)), None)
+        return unit_for_row(kind, map(float, self.values)) if kind and self.numeric else None
+
+    @property
+    def title(self) -> str:
+        """Its column with the unit of its labels."""
+        if self.unit is None:
+            return self.column
+        bare = next(
+            (self.column.removesuffix(end) for end in KINDS if self.column.endswith(end)), self.column
+        )
+        return f"{bare} ({self.unit.name})"
 
     @property
     def numeric(self) -> bool:
@@ -127,8 +150,10 @@ def load_study_report(path: Path) -> StudyReport:
     """Read a study's folder, also while its sweep runs; raises :class:`RunError` naming what cannot be used."""
     place = Place(Path(path))
     about = place.about()
+    study = load_study(place.path / STUDY, folder=Path(about["folder"]))
     axes = tuple(
-        Axis(one["key"], one["column"], tuple(map(_as_column, one["values"]))) for one in about["axes"]
+        Axis(one["key"], one["column"], tuple(map(_as_column, one["values"])), moves_with(study, one["key"]))
+        for one in about["axes"]
     )
     if len({file.stem for file in _scenarios(place)}) > 1:
         names = tuple(sorted({file.stem for file in _scenarios(place)}))

@@ -17,6 +17,7 @@ from dstcc.spreadsheet import records_csv
 
 from .figures import figure, label
 from .load import Axis, Mean, StudyReport
+from .moving import SAME_AXIS
 
 SHOWN_FAILURES = 50
 
@@ -48,7 +49,7 @@ def render_study(report: StudyReport, form: str = "html") -> str:
         span=axis_span,
         sections=[(axis, list(_figures(report, axis, styles))) for axis in report.axes],
         cell=lambda metric, name: cell(report, metric, name),
-        label=label,
+        pooled_over=lambda axis: pooled_over(report, axis),
         failures=report.failures[:SHOWN_FAILURES],
         command=shlex.join(["dstcc", *report.about["argv"][1:]]),
     )
@@ -70,9 +71,18 @@ def verdict(report: StudyReport) -> str:
 
 def axis_span(axis: Axis) -> str:
     """An axis's values in a few words."""
-    if len(axis.values) <= 6:
-        return ", ".join(map(label, axis.values))
-    return f"{label(axis.values[0])} … {label(axis.values[-1])}"
+    texts = [label(value, axis) for value in axis.values]
+    unit = f" {axis.unit.name}" if axis.unit else ""
+    return (", ".join(texts) if len(texts) <= 6 else f"{texts[0]} … {texts[-1]}") + unit
+
+
+def pooled_over(report: StudyReport, axis: Axis) -> str:
+    """What a mean in the figures of an axis is taken over, and what else changes along it."""
+    together = {text.removesuffix(SAME_AXIS) for text in axis.moves}
+    others = [one.column for one in report.axes if one.column not in {axis.column, *together}]
+    over = ", ".join(["seeds", *others])
+    said = f"Means over {over}, with Student's 95 % interval over the seeds."
+    return f"{said} With {axis.column} also change: {'; '.join(axis.moves)}." if axis.moves else said
 
 
 def cell(report: StudyReport, metric: Metric, name: str) -> tuple[str, str]:
@@ -107,11 +117,12 @@ def _finding(report: StudyReport, axis: Axis, metric: Metric) -> str:
     """A figure in words: each algorithm's mean at the first and at the last value of the axis."""
     lines = {name: report.along.get((axis.column, metric.key, name), {}) for name in report.algorithms}
     unit = unit_for_row(metric.kind, [mean.value for means in lines.values() for mean in means.values()])
+    ends_in = SPACE + axis.unit.name if axis.unit else ""
     said = []
     for name, means in lines.items():
         ends = [(value, means[value]) for value in axis.values if value in means]
         texts = [
-            f"{unit.number(mean.value)}{SPACE + unit.name if unit.name else ''} at {label(value)}"
+            f"{unit.number(mean.value)}{SPACE + unit.name if unit.name else ''} at {label(value, axis)}{ends_in}"
             for value, mean in dict.fromkeys([ends[0], ends[-1]] if ends else [])
         ]
         if texts:
