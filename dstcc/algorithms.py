@@ -87,6 +87,8 @@ KNOWLEDGE = {
 }
 """What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
+TOLD_RATES = "told_rates"
+"""The parameter of a control that finds rates and can be told them, and its key under ``[transport]``."""
 SHOWS_RATES = ("rates", "line", "queue")
 """Knowledge of a link's rate beforehand, or of what shows it within a slot; others learn it by what comes back."""
 COPIES = {
@@ -149,6 +151,7 @@ TABLE = (
         "this project's own: a rate from its own queue, and from reports",
         needs=("coded",),
         knows=("queue",),
+        parameters=(Parameter(TOLD_RATES, key=TOLD_RATES, per_link=False),),
     ),
     Algorithm(
         "ltp",

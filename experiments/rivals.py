@@ -41,6 +41,7 @@ LANES = 'mode = "lanes", lanes_per_link = 16'
 TUNED = f'congestion = "cubic", {LANES}, initial_cwnd = 2500'
 TRANSPORTS = {
     "dstcc": 'controller = "dstcc"',
+    "dstcc, told": 'controller = "dstcc", told_rates = true',
     "coded, told": 'congestion = "open-loop", mode = "coded", handshake = false',
     "ltp, told": f'congestion = "ltp", {LANES}',
     "cubic": TUNED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
+from dstcc.algorithms import KNOWLEDGE, TOLD_RATES, TRANSFERS, copies, knowledge
 from dstcc.scenario import engine_config
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 
@@ -121,6 +121,8 @@ def _known(
     steers_tcp = policy is not None and policy.mode == "tcp"
     known = set() if steers_tcp else set(knowledge(key.congestion, key.scheduler))
     known |= set() if policy is None else set(policy.knows)
+    if config.transport.parameters.get(key.congestion, {}).get(TOLD_RATES):
+        known.add("rates")
     if config.transport.drop_late:
         known.add("deadlines")
     if not config.transport.handshake:

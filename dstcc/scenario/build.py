@@ -211,7 +211,7 @@ def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler
 
 def _values(given: tuple[float, ...] | float | None, count: int) -> tuple[float, ...]:
     """What a key says, ``count`` times where it says one value for all; nothing where it is not set."""
-    if given is None:
+    if given is None or given is False:
         return ()
     values = given if isinstance(given, tuple) else (given,)
     return values * count if len(values) == 1 else values

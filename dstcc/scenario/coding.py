@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, TRANSFERS
+from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, OWN, TRANSFERS
 from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.engine.config import Coding as EngineCoding
 from dstcc.errors import InputError, ScenarioError
@@ -123,6 +123,10 @@ class Coding(Table):
 
 def check_transport(transport: Transport) -> None:
     """Raise for keys of ``[transport]`` that do not go with its mode."""
+    if transport.told_rates and not {*transport.congestion, *transport.controller} & {*CODED_ONLY, OWN}:
+        raise broken(
+            f"nothing here could be told them; needs {OWN} or {' or '.join(CODED_ONLY)}", key="told_rates"
+        )
     if transport.mode != CODED:
         if not transport.handshake:
             raise broken('TCP opens each subflow with a handshake; needs mode = "coded"', key="handshake")

@@ -350,6 +350,8 @@ class Transport(Table):
     open_loop_bps: Annotated[tuple[Rate, ...], BeforeValidator(_to_each), Field(min_length=1)] | None = None
     """``open-loop`` and ``ltp``: the wire rate, one for all links or a list with one per link; the link's rate unless
     given."""
+    told_rates: bool = False
+    """``paced`` and ``dstcc``: whether it is told the rate of each link, as ``open-loop`` is."""
     layer_links: Annotated[tuple[str, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)] | None = None
     """``layer-pinned``: each layer's link by name; unless given the link with the earliest expected delivery."""
     ltp_green_from_layer: Annotated[int, Field(ge=0, le=MAX_LAYERS)] | None = None

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, PINNED, TRANSFERS, unmet
+from dstcc.algorithms import (
+    CODED_ONLY,
+    DEFAULT_SCHEDULER,
+    OWN,
+    OWN_CONGESTION,
+    PINNED,
+    TOLD_RATES,
+    TRANSFERS,
+    unmet,
+)
 from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
@@ -31,7 +40,7 @@ CODING = "coding"
 """The key of ``set`` with keys of ``[coding]``."""
 OF_MODES = {"lanes_per_link": ("lanes",), "window": ("lanes",), "handshake": ("coded",)}
 """Keys that apply to some modes: a variant in another does not inherit them."""
-KEPT = ("mss_bytes", "restart")
+KEPT = ("mss_bytes", "restart", TOLD_RATES)
 """Keys of ``[transport]`` that our transport has, too; it brings all others along, and ``[coding]``."""
 _LABEL = re.compile(r"\w[\w +,=()-]*")
 
@@ -94,6 +103,8 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     if mode is not None:
         settings = {key: value for key, value in settings.items() if mode in OF_MODES.get(key, (mode,))}
         settings["mode"] = mode
+    if variant.congestion not in CODED_ONLY:
+        settings.pop(TOLD_RATES, None)
     settings |= {key: value for key, value in variant.set.items() if key not in (SCALE, CODING)}
     if variant.controller is not None:
         algorithm: dict[str, Any] = {"controller": variant.controller}

@@ -67,7 +67,8 @@ class Count:
 class ReferenceLimit:
     """The limit of one path; :meth:`update` once a slot."""
 
-    def __init__(self, packet_bytes: float) -> None:
+    def __init__(self, packet_bytes: float, *, returns: bool = False) -> None:
+        self._returns = returns
         self.limit = inf
         """Bytes on the wire per second."""
         self.base_loss = 0.0
@@ -207,7 +208,12 @@ class ReferenceLimit:
             self.limit = before
             self._pause_longer()
         else:
+            again = min(self._proven, before) if self._returns else 0.0
             self._pause, self._step, self._proven = 1.0, MIN_STEP, self.limit
+            if again > self.limit * (1 + MIN_STEP):
+                self.base_loss = count.share
+                self._try(again)
+                return
         self.base_loss = count.share
         self._enter(_CRUISE)
 

@@ -97,6 +97,33 @@ def test_told_nothing_it_plays_what_a_sender_plays_that_is_told_the_rate(loss: f
     assert in_time(trial(lossy, objects), objects) >= told - 0.02
 
 
+TOLD = {"paced": {"told_rates": (1.0,)}}
+
+
+@pytest.mark.parametrize("queue_bytes", [3_000, 10**6])
+def test_told_the_rate_it_sends_at_it_from_the_first_packet_on_and_no_faster(queue_bytes: int) -> None:
+    shallow = replace(far(loss=Loss("packet", 0.3)), queue_bytes=queue_bytes)
+    told = trial(shallow, video(1.5, 600), parameters=TOLD)
+    assert told.totals.queue_p95_s < 2.1 * WIRE * 8 / RATE_BPS
+    for from_s, to_s in ((0, 10), (10, 600)):
+        assert wire_rate(told, from_s, to_s) == pytest.approx(RATE_BPS, rel=0.02)
+    assert told.totals.queue_drops == 0
+
+
+def test_told_the_rates_it_follows_their_steps_at_once() -> None:
+    stepped = far(rate_t_ns=(0, ns(300)), rate_share=(1.0, 0.25))
+    told = trial(stepped, video(1.5, 600), parameters=TOLD)
+    assert wire_rate(told, 5, 295) == pytest.approx(RATE_BPS, rel=0.02)
+    assert wire_rate(told, 305, 600) == pytest.approx(RATE_BPS / 4, rel=0.02)
+    assert told.totals.queue_p95_s < 2.1 * 4 * WIRE * 8 / RATE_BPS
+
+
+def test_told_the_rate_of_its_line_it_still_finds_a_slower_one_further_on() -> None:
+    slower = far(relay=Relay(0.5, RATE_BPS / 2, 375_000))
+    told = trial(slower, video(2, 1500), parameters=TOLD)
+    assert 0.85 * RATE_BPS / 2 < wire_rate(told, 800, 1500) < 1.06 * RATE_BPS / 2
+
+
 @pytest.mark.parametrize("queue_bytes", [4 * WIRE, 375_000])
 def test_a_slower_line_further_on_is_found_by_reports(queue_bytes: int) -> None:
     slower = far(relay=Relay(0.5, RATE_BPS / 2, queue_bytes))

@@ -360,6 +360,32 @@ def test_a_probe_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
     assert 9 * WIRE <= pacing.limit <= 10 * (1 + MAX_STEP) * WIRE
 
 
+@pytest.mark.parametrize("queue_seen", [False, True])
+def test_a_fade_that_passes_during_a_trial_leaves_the_rate_as_it_was(queue_seen: bool) -> None:
+    # A quarter is lost for so long that a trial begins, and nothing of what is sent in it. Whoever takes the sender for
+    # the cause has 7.5 packets a second and tries 5 % more at a time; whoever comes back has 0.98 of 10 after one trial.
+    def fade(slot: int) -> float:
+        return 0.25 if 10 * ROUND <= slot < int(13.3 * ROUND) else 0.0
+
+    stays, back = (
+        Path(constant(10), fade, demand=10, queue_seen=queue_seen, pacing=PacingLimit(WIRE, returns)).run(24)
+        for returns in (False, True)
+    )
+    assert stays.limits[15 * ROUND] == back.limits[15 * ROUND] == pytest.approx(MARGIN * 7.5)
+    assert max(stays.sent[16 * ROUND : 20 * ROUND]) < 86
+    assert min(back.sent[18 * ROUND :]) >= MARGIN * 100
+
+
+def test_a_path_that_has_become_slower_is_tried_once_at_what_it_carried() -> None:
+    def capacity(slot: int) -> float:
+        return 20.0 if slot < 10 * ROUND else 10.0
+
+    path = Path(capacity, start=20, pacing=PacingLimit(WIRE, returns=True)).run(40)
+    tried = [slot for slot in range(13 * ROUND, 40 * ROUND) if path.sent[slot] > 1.5 * 10 * SLOT_S]
+    assert tried == list(range(tried[0], tried[0] + ROUND // 2))
+    assert path.share_lost(18, 40) < 0.01 and path.share_used(18, 40) > 0.95
+
+
 def random_slots(seed: int, rounds: int) -> list[SlotReport]:
     """A path whose capacity, losses, demand and outages change now and then; what comes back is a round trip old."""
     rng = np.random.default_rng(seed)
@@ -388,7 +414,8 @@ def random_slots(seed: int, rounds: int) -> list[SlotReport]:
 def test_every_slot_is_the_arithmetics_to_the_last_bit() -> None:
     phases, limits = set(), set()
     for seed in range(60):
-        ours, reference = PacingLimit(WIRE), ReferenceLimit(WIRE)
+        returns = seed % 2 == 1
+        ours, reference = PacingLimit(WIRE, returns), ReferenceLimit(WIRE, returns=returns)
         for slot in random_slots(seed, 60):
             ours.update(slot)
             reference.update(slot)

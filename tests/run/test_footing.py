@@ -88,6 +88,21 @@ def test_deadlines_are_known_where_there_are_any_and_missions_where_they_are_sto
     assert (letters(live.knows), letters(waiting.knows), letters(())) == ("rd", "rm", "–")
 
 
+@pytest.mark.parametrize(
+    "who",
+    [
+        'congestion = "paced", mode = "coded", handshake = false',
+        'controller = "dstcc", congestion = [], mode = "coded"',
+    ],
+)
+def test_who_is_told_the_rates_says_so_and_no_other(tmp_path: Path, who: str) -> None:
+    (found,) = footing(tmp_path, f"transport={{{who}}}").values()
+    assert "rates" not in found.knows
+    cubic = '[[variant]]\nlabel = "other"\ncongestion = "cubic"\nset = {mode = "lanes"}\n'
+    told = footing(tmp_path, f"transport={{{who}, told_rates = true}}", more=cubic)
+    assert [("rates" in one.knows) for one in told.values()] == [True, False]
+
+
 def test_lanes_and_windows_of_all_links_together(tmp_path: Path) -> None:
     variants = (
         '[[variant]]\nlabel = "one stream"\ncongestion = "cubic"\nset = {mode = "stream"}\n'

@@ -70,6 +70,15 @@ def test_beside_whatever_it_is_the_transport_that_paced_is_with_nothing_chosen(
     assert all(trial.error is None for trial in found.values())
 
 
+def test_told_the_rates_it_searches_for_none() -> None:
+    found = trials(congestion=["open-loop"], mode="coded", handshake=False, controller=OWN, told_rates=True)
+    (untold,) = trials(controller=OWN).values()
+    assert weights(found[OWN]) != weights(untold)
+    sent = [trial.outcome.result.samples for trial in (found[OWN], untold) if trial.outcome is not None]
+    first = [samples.pacing_bps[samples.t_ns < 10**10] for samples in sent]
+    assert set(first[0]) == {60_000.0} and set(first[1]) != {60_000.0}
+
+
 def test_others_keep_what_they_had_without_it() -> None:
     with_it = trials(mode="lanes", lanes_per_link=4, congestion=["cubic"], controller=OWN)
     (alone,) = trials(mode="lanes", lanes_per_link=4, congestion=["cubic"]).values()

@@ -10,6 +10,9 @@
 // What is not used is forgotten: while nothing is under way the limits of what lies further on rise by a quarter a round trip. Else a
 // rate at which no layer could be in time would be the last one.
 //
+// Told the rates of its lines (`told_rates`) it searches for none and sends at no more; the rest is as it is found. Losses are the
+// channel's then, unless a queue was seen to stand further on.
+//
 // A silent link is not a slow one. While nothing is heard for longer than a round trip and a slot, and of packets that were sent
 // over more than a slot and are all lost, nothing is learned: the pace stays.
 #include "congestion/paced.hpp"
@@ -18,6 +21,7 @@
 #include <optional>
 
 #include "congestion/control.hpp"
+#include "congestion/told_rate.hpp"
 #include "paths/far_queue.hpp"
 #include "paths/own_queue.hpp"
 #include "paths/pacing_limit.hpp"
@@ -36,12 +40,19 @@ constexpr double kLinePackets = 2;  // a packet on each of two lines is no queue
 
 class Paced final : public CongestionControl {
 public:
+    explicit Paced(const ControlSetup& setup) {
+        if (setup.one("told_rates", 0) > 0) told_.emplace(setup, 0);
+    }
     void init(TcpState& tcp, Time now) override {
         tcp.cwnd = kInfiniteWindow;
         const double full = tcp.wire_bytes;
         queue_.emplace(full, std::max<Time>(tcp.srtt_ns / kFirstWaits, 1));
-        limit_.emplace(full);
+        limit_.emplace(full, true);
         heard_ns_ = newest_ns_ = now;
+        if (!told_) return;
+        take_told(tcp, now);
+        begin_slots(tcp, now);
+        tcp.pacing_bytes_per_ns = pace();
     }
     std::int64_t ssthresh(TcpState&, Time) override { return kInfiniteWindow; }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
@@ -52,7 +63,8 @@ public:
 
     Time on_queue(TcpState& tcp, const QueueSeen& seen, Time now) override {
         const bool known = queue_->known();
-        const Time gap = queue_->see(now, seen, most_);
+        if (told_ && !told_->steady()) take_told(tcp, now);
+        const Time gap = queue_->see(now, seen, std::min(most_, line_));
         if (!known && queue_->known()) begin_slots(tcp, now);
         sent_ += seen.packet;
         slot_wait_ = std::max(slot_wait_, seen.leaves_ns - now);
@@ -85,7 +97,13 @@ public:
     }
 
 private:
-    double pace() const { return std::min(queue_->share(), most_); }
+    double pace() const { return std::min({queue_->share(), most_, line_}); }
+    // What it is told now; where that is new, it is so at once.
+    void take_told(const TcpState& tcp, Time now) {
+        const double rate = told_->at(now, static_cast<double>(tcp.wire_bytes));
+        if (rate != line_) queue_->tell(rate);
+        line_ = rate;
+    }
     // A slot has packets enough to count.
     void begin_slots(const TcpState& tcp, Time now) {
         slot_ns_ = std::max(tcp.srtt_ns / kSlots, static_cast<Time>(kSlotPackets * tcp.wire_bytes / queue_->share()));
@@ -137,7 +155,9 @@ private:
         slot.rate = shown;
         limit_->update(slot);
         const double least = packet / slot_s;  // a packet a slot goes on to be heard of
-        most_ = std::max(std::min(far_limit_, limit_->limit() / kNsPerS), least / kNsPerS);
+        const bool judged = !told_ || far_.found();
+        most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
+        most_ = std::max(std::min(far_limit_, most_), least / kNsPerS);
         tcp.ahead_ns = far_.ahead();
         delivered_ = lost_ = 0;
         slot_wait_ = 0;
@@ -149,11 +169,13 @@ private:
         reports_ = 0;
     }
 
+    std::optional<ToldRate> told_;
     std::optional<OwnQueue> queue_;
     std::optional<PacingLimit> limit_;
     FarQueue far_;
     double far_limit_ = std::numeric_limits<double>::infinity();
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
+    double line_ = std::numeric_limits<double>::infinity();  // what it is told
     Time slot_ns_ = 0, slot_end_ns_ = 0;
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
@@ -166,7 +188,7 @@ private:
     double sent_ = 0;  // bytes in all
 };
 
-const Registered<ControlEntry> kEntry{{kPaced, make_control<Paced>}};
+const Registered<ControlEntry> kEntry{{kPaced, make_control<Paced>, {"told_rates"}}};
 
 }  // namespace
 

@@ -47,6 +47,7 @@ void FarQueue::look(double shown, double round) {
     if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);
     if (available_ == 0) {
         if (stood && grew > 0 && coming > 0) available_ = arrived_ / coming;
+        found_ = found_ || available_ > 0;
     } else if (stood) {
         const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, 2 * available_);
         available_ = (available_ + shows) / 2;

@@ -29,6 +29,8 @@ public:
     void hear(Time sent, Time wait, double arrived);
     // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries.
     double pace(Time now, double under_way, double shown, Time round_trip);
+    // Whether a queue stood there, ever.
+    bool found() const { return found_; }
     // Nothing is under way, and it may carry so many times as much by now.
     void rest(double grows) { available_ *= grows; }
     // How long what is sent now waits there, as far as anybody can say.
@@ -40,6 +42,7 @@ private:
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0;
     double arrived_ = 0;  // since from_sent_
     double line_ = 0, available_ = 0;
+    bool found_ = false;
 };
 
 }  // namespace dstcc

@@ -40,6 +40,8 @@ public:
     // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
     Time see(Time now, const QueueSeen& seen, double limit);
     bool known() const { return share_ > 0; }
+    // What the line carries, by who knows it, bytes in a nanosecond: nothing is searched.
+    void tell(double rate) { share_ = line_ = rate; }
     double share() const { return share_; }  // bytes in a nanosecond; 0: unknown
     double line() const { return line_; }
     double target() const { return target_; }  // bytes

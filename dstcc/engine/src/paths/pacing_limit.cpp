@@ -51,7 +51,8 @@ bool FateCount::beyond(double share, double deviations) const {
 
 bool FateCount::complete(double round_s) const { return time_s >= round_s && segments >= kMinSegments; }
 
-PacingLimit::PacingLimit(double packet_bytes) : packet_bytes_(packet_bytes), pause_(kFirstPause) {}
+PacingLimit::PacingLimit(double packet_bytes, bool returns)
+    : packet_bytes_(packet_bytes), returns_(returns), pause_(kFirstPause) {}
 
 void PacingLimit::update(const PathSlot& slot) {
     if (!slot.up || slot.srtt_s <= 0) return go_down();
@@ -196,7 +197,12 @@ void PacingLimit::judge_slower() {
     } else {
         pause_ = 1.0;
         step_ = kMinStep;
+        const double again = returns_ ? std::min(proven_, before) : 0;
         proven_ = limit_;
+        if (again > limit_ * (1 + kMinStep)) {
+            base_loss_ = count.share();
+            return try_rate(again);
+        }
     }
     base_loss_ = count.share();
     enter(Phase::kCruise);

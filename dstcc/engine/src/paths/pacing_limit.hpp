@@ -24,6 +24,9 @@
 //               rate: if the sender's queue grew, it holds the excess, and the limit goes. Otherwise the limit is 0.98 D,
 //               but not less than before.
 //
+//     return    If it has been told to, another trial follows one at a lower rate that lost less: at the fastest rate of before
+//               that came through then, which a passing fade leaves as it was and a slower path does not.
+//
 // An overload shows the capacity, as D is what the path carries. Trials that grow rare are BBR's (Cardwell et al.,
 // draft-ietf-ccwg-bbr). A trial of a rate is PCC's (Dong et al., NSDI 2015), here once per suspicion and not all the time.
 #pragma once
@@ -66,7 +69,8 @@ class PacingLimit {
 public:
     enum class Phase { kProbe, kCruise, kTrial, kEcho };
 
-    explicit PacingLimit(double packet_bytes);
+    // `returns`: whether it comes back to a rate that came through before losses made it go slower.
+    explicit PacingLimit(double packet_bytes, bool returns = false);
 
     // Take in a slot.
     void update(const PathSlot& slot);
@@ -98,6 +102,7 @@ private:
     void pause_longer();
 
     double packet_bytes_;
+    bool returns_;
     double limit_ = kNone, base_loss_ = 0;
     Phase phase_ = Phase::kCruise;
     double phase_s_ = 0, up_s_ = 0;

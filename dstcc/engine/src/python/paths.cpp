@@ -201,7 +201,7 @@ py::tuple path_units(const States<MeasuredRate>& rates, const States<Probe>& pro
 
 void bind_paths(py::module_& engine) {
     py::class_<PacingLimit>(engine, "PacingLimit", "The limit of one path; see dstcc.learn.paths.pacing_limit.")
-        .def(py::init<double>(), py::arg("packet_bytes"))
+        .def(py::init<double, bool>(), py::arg("packet_bytes"), py::arg("returns") = false)
         .def(
             "take",
             [](PacingLimit& path, double slot_s, double srtt_s, bool up, double delivered, double lost, double limit,
