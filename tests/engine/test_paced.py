@@ -107,7 +107,7 @@ def test_told_the_rate_it_sends_at_it_from_the_first_packet_on_and_no_faster(que
     assert told.totals.queue_p95_s < 2.1 * WIRE * 8 / RATE_BPS
     for from_s, to_s in ((5, 15), (15, 600)):
         assert wire_rate(told, from_s, to_s) == pytest.approx(RATE_BPS, rel=0.02)
-    assert told.totals.queue_drops == 0
+    assert told.totals.dropped_queue_packets == 0
 
 
 def test_told_the_rates_it_follows_their_steps_at_once() -> None:
