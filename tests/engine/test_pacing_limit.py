@@ -363,7 +363,7 @@ def test_a_probe_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
 @pytest.mark.parametrize("queue_seen", [False, True])
 def test_a_fade_that_passes_during_a_trial_leaves_the_rate_as_it_was(queue_seen: bool) -> None:
     # A quarter is lost for so long that a trial begins, and nothing of what is sent in it. Whoever takes the sender for
-    # the cause has 7.5 packets a second and tries 5 % more at a time; whoever comes back has 0.98 of 10 after one trial.
+    # the cause has 7.5 packets a second and tries 5 % more at a time; whoever comes back has 0.98 of 10 after one.
     def fade(slot: int) -> float:
         return 0.25 if 10 * ROUND <= slot < int(13.3 * ROUND) else 0.0
 

@@ -52,7 +52,9 @@ bool FateCount::beyond(double share, double deviations) const {
 bool FateCount::complete(double round_s) const { return time_s >= round_s && segments >= kMinSegments; }
 
 PacingLimit::PacingLimit(double packet_bytes, bool returns)
-    : packet_bytes_(packet_bytes), returns_(returns), pause_(kFirstPause) {}
+    : packet_bytes_(packet_bytes),
+      returns_(returns),
+      pause_(kFirstPause) {}
 
 void PacingLimit::update(const PathSlot& slot) {
     if (!slot.up || slot.srtt_s <= 0) return go_down();
