@@ -37,7 +37,7 @@ class Stepper:
 CodedStepper = Stepper  # of the same face
 
 class PacingLimit:
-    def __init__(self, packet_bytes: float) -> None: ...
+    def __init__(self, packet_bytes: float, returns: bool = False) -> None: ...
     def take(
         self,
         slot_s: float,
