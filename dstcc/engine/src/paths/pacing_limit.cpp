@@ -193,20 +193,18 @@ void PacingLimit::judge_slower() {
         before_ = before;
         return;
     }
+    double again = 0;
     if (count.share() > (suspected_ + base_loss_) / 2) {
         limit_ = before;
         pause_longer();
     } else {
         pause_ = 1.0;
         step_ = kMinStep;
-        const double again = returns_ ? std::min(proven_, before) : 0;
+        if (returns_) again = std::min(proven_, before);
         proven_ = limit_;
-        if (again > limit_ * (1 + kMinStep)) {
-            base_loss_ = count.share();
-            return try_rate(again);
-        }
     }
     base_loss_ = count.share();
+    if (again > limit_ * (1 + kMinStep)) return try_rate(again);
     enter(Phase::kCruise);
 }
 
