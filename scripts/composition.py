@@ -40,7 +40,7 @@ NEVER = "With no capability: "
 """How the line begins of a transport that works with none, for one reason."""
 OTHERS = "With every other transport: "
 """How the line of capabilities begins below such transports."""
-BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
+BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot", "a protocol of one hop")
 """Refusals that no version could lift, by words that they hold."""
 
 
@@ -111,12 +111,42 @@ def on_first_link(**keys: Any) -> Keys:
     return {"link": [{key: value for key, value in (first | keys).items() if value is not None}, *others]}
 
 
+NODES = "a node that stores"
 CAPABILITIES: dict[str, Keys] = {
     "outages": on_first_link(outages=[[20, 35]]),
     "bursts of losses": on_first_link(loss={"gilbert_elliott": {"p": 0.002, "r": 0.1}}),
     "hidden states": on_first_link(loss={"states": STATES}),
     "frames at Eb/N0": on_first_link(loss=FRAMES),
     "a second hop": on_first_link(relay={"at": 0.9, "rate_bps": 150_000, "queue_bytes": 64_000}),
+    NODES: {
+        "node": [
+            {"name": "rover"},
+            {"name": "orbiter", "storage_bytes": 1_000_000},
+            {"name": "earth"},
+        ],
+        "link": [
+            {
+                "name": "uhf",
+                "from": "rover",
+                "to": "orbiter",
+                "rate_bps": 200_000,
+                "up_rate_bps": 20_000,
+                "delay_s": 0.01,
+                "outages": [[20, 35]],
+            },
+            {
+                "name": "relay",
+                "from": "orbiter",
+                "to": "earth",
+                "rate_bps": 200_000,
+                "up_rate_bps": 20_000,
+                "delay_s": 8.0,
+                "outages": [[40, 50]],
+            },
+            {**MISSION["link"][1], "from": "rover", "to": "earth"},
+        ],
+        "path": [{"via": ["uhf", "relay"]}, {"via": ["direct"]}],
+    },
     "others' datagrams": on_first_link(cross_traffic=[{"rate_bps": 20_000}]),
     "others' TCP flows": on_first_link(flows=[{"congestion": "cubic", "bytes": 100_000}]),
     "restarts, with a spool": {"transport": {"restart": RESTART | {"spool": True}}},
@@ -259,6 +289,8 @@ def pair(transport: str, capability: str, way: Callable[[str, str, Path], None] 
 
 
 SIMULATOR = (*CAPABILITIES, *WAYS)
+ON_KERNEL = tuple(name for name in CAPABILITIES if name != NODES)
+"""No transport has nodes there."""
 
 
 def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] = run) -> list[Pair]:
@@ -300,7 +332,7 @@ def page() -> list[str]:
     """Both tables, and below them why what is refused is refused."""
     reasons: list[str] = []
     simulator = table(pairs_of(SIMULATOR), reasons)
-    kernel = table(pairs_of(CAPABILITIES, ask_kernel), reasons)
+    kernel = table(pairs_of(ON_KERNEL, ask_kernel), reasons)
     because = [f"{number}. {LATER if later(text) else ''}`{text}`" for number, text in enumerate(reasons, 1)]
     return [
         "## In the simulator",
@@ -310,6 +342,8 @@ def page() -> list[str]:
         "## On the kernel",
         "",
         *kernel,
+        "",
+        f"With no transport: {NODES}; nodes exist in the simulator only.",
         "",
         "## Why not",
         "",

@@ -7,10 +7,11 @@ import pytest
 from scripts import composition
 from scripts.composition import (
     BEGIN,
-    CAPABILITIES,
     EVERY,
     LATER,
     NEVER,
+    NODES,
+    ON_KERNEL,
     OTHERS,
     PAGE,
     SIMULATOR,
@@ -59,12 +60,13 @@ def test_each_pair_is_what_the_page_says(transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_the_kernel_takes_and_refuses_what_the_page_says(transport: str) -> None:
     there = published("On the kernel")
-    for capability in CAPABILITIES:
+    for capability in ON_KERNEL:
         assert said(pair(transport, capability, ask_kernel)) == there[capability][transport], capability
+    assert pair(transport, NODES, ask_kernel).refusal
 
 
 def test_the_page_has_all_pairs_and_no_others() -> None:
-    for section, capabilities in (("In the simulator", SIMULATOR), ("On the kernel", CAPABILITIES)):
+    for section, capabilities in (("In the simulator", SIMULATOR), ("On the kernel", ON_KERNEL)):
         there = published(section)
         assert set(there) == set(capabilities)
         assert all(set(row) == set(TRANSPORTS) for row in there.values())

@@ -275,28 +275,17 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     if as_json:
         emit_json(plan.document())
         return 0
-    from rich.box import SIMPLE
-    from rich.table import Table
-
     from dstcc.algorithms import RECONSTRUCTED
     from dstcc.report.least_delay import words
 
+    from .network import show_network
     from .trials import show_algorithms
 
-    table = Table(box=SIMPLE, title=f"{_titled(plan.scenario, clock)} (links as seed {plan.seed} draws them)")
-    for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
-        table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
-    for link in plan.links:
-        table.add_row(
-            link.name,
-            f"{link.rtt_s:,.6g}",
-            _rate(link.least_rate_bps, link.rate_bps),
-            f"{link.bdp_packets:,.1f}",
-            _loss(link.loss),
-            f"{link.queue_bytes:,}",
-            f"{link.outage_s:,.0f}" if link.outages else "–",
-        )
-    show_figures(table)
+    title = f"{_titled(plan.scenario, clock)} (links as seed {plan.seed} draws them)"
+    if plan.network is None:
+        _show_links(plan, title)
+    else:
+        show_network(plan.network, title, plan.mission_s, plan.payload_bytes, _loss)
     out = console()
     for link in plan.links:
         if link.relay is not None:
@@ -328,6 +317,26 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
         out.print(f"  and {len(plan.trials) - SHOWN_TRIALS} more")
     show_algorithms([one.document() for one in plan.algorithms])
     return 0
+
+
+def _show_links(plan: Plan, title: str) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, title=title)
+    for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
+        table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
+    for link in plan.links:
+        table.add_row(
+            link.name,
+            f"{link.rtt_s:,.6g}",
+            _rate(link.least_rate_bps, link.rate_bps),
+            f"{link.bdp_packets:,.1f}",
+            _loss(link.loss),
+            f"{link.queue_bytes:,}",
+            f"{link.outage_s:,.0f}" if link.outages else "–",
+        )
+    show_figures(table)
 
 
 def _titled(name: str, clock: Clock) -> str:

@@ -166,6 +166,8 @@ def _spread(value: float | Draw, even: Float64Array) -> Float64Array:
 def laws_of(scenario: Scenario, seed: int, losses: list[Loss]) -> list[Law]:
     """The law of each link. Raises :class:`InputError` for a kind of loss whose law is not known here."""
     laws: list[Law] = []
+    if scenario.node:
+        raise InputError(f"{scenario.scenario.name}: node: a ladder knows the laws of links, not of nodes")
     for number, (link, loss) in enumerate(zip(scenario.link, losses, strict=True)):
         model = link.loss
         if loss.kind not in ("none", "packet", "schedule"):

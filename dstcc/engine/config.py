@@ -232,6 +232,8 @@ class Link:
     first_slope: tuple[float, ...] = ()
     first_hop_of: int = -1
     """The earlier path with the same first hop; -1: it has one of its own."""
+    first_name: str = ""
+    """Of a path in a scenario with nodes: what its first hop is called."""
     queue_packets: int = 0
     """In the place of ``queue_bytes``: the data direction's queue holds so many packets of any size, as netem's does
     (``sch_netem.c``: ``sch->q.qlen >= sch->limit``). 0: it counts bytes."""
@@ -613,6 +615,27 @@ class NodeResult:
 
 
 @dataclass(frozen=True)
+class HopResult:
+    """What was put on the two lines of a hop and had room there, others' datagrams too, and what of it was lost; in
+    trials with nodes. What a node had no room for is the node's."""
+
+    number: int
+    """Its :attr:`Hop.number`; -1 for the first hop of a path."""
+    first_of: int
+    """The path whose first hop it is, the first of several; -1 for hops from nodes on."""
+    sent_packets: int
+    lost_packets: int
+    dropped_packets: int
+    up_sent_packets: int
+    """Of the acknowledgements' direction."""
+    up_lost_packets: int
+    up_dropped_packets: int
+    slot_sent_packets: Int64Array
+    """Since the beginning; an entry per slot."""
+    slot_up_sent_packets: Int64Array
+
+
+@dataclass(frozen=True)
 class Trace:
     """Every packet that was put on a link or came out of it, in order of time; n rows.
 
@@ -795,6 +818,7 @@ class EngineResult:
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
     nodes: tuple[NodeResult, ...] = ()
+    hops: tuple[HopResult, ...] = ()
     """Those on the ways, in the order in which paths name them."""
     trace: Trace | None = None
     """``None`` unless asked for."""

@@ -12,6 +12,7 @@ from .config import (
     EngineConfig,
     EngineResult,
     FlowResult,
+    HopResult,
     Ledger,
     Link,
     NodeResult,
@@ -21,6 +22,7 @@ from .config import (
     Trace,
     TransportStats,
 )
+from .passing import least_delay_ns, most_weight, over_nodes
 from .restarts import with_restarts
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         totals=TransportStats(**raw["totals"]),
         flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
         nodes=tuple(NodeResult(**node) for node in raw["nodes"]),
+        hops=tuple(HopResult(**hop) for hop in raw["hops"]),
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
         steps=None if raw["steps"] is None else Steps(**raw["steps"]),
         coding=None if raw["coding"] is None else CodingResults(**raw["coding"]),
@@ -73,8 +76,10 @@ def clairvoyant_weight(
     The sender meets the same channel draws as :func:`simulate` and knows them all. It sends as the simulator's senders
     do: a packet has bytes of one layer, and is full or the layer's last. With ``any_packets`` the bound holds for every
     sender, also for one that fills a packet with the bytes of several layers. Without deadlines everything is in time.
+    Over nodes it is also bounded by what the network can pass (:mod:`.passing`).
     """
-    return _engine.clairvoyant_weight(config, weights, any_packets)
+    most: float = _engine.clairvoyant_weight(config, weights, any_packets)
+    return min(most, most_weight(config, weights)) if over_nodes(config) else most
 
 
 def least_playout_delay_ns(config: EngineConfig, delay_ns: int, *, any_packets: bool = False) -> int | None:
@@ -82,8 +87,13 @@ def least_playout_delay_ns(config: EngineConfig, delay_ns: int, *, any_packets: 
 
     ``delay_ns`` is that of ``config``'s deadlines, which move together; links and their draws stay. It is found by
     bisection to one part in 100,000, and never too short. ``None`` where none is enough before ``config.duration_ns``.
+    Over nodes it is at least what the network needs (:func:`.passing.least_delay_ns`).
     """
-    return _engine.least_playout_delay(config, delay_ns, any_packets)
+    least: int | None = _engine.least_playout_delay(config, delay_ns, any_packets)
+    if least is None or not over_nodes(config):
+        return least
+    of_network = least_delay_ns(config, delay_ns)
+    return None if of_network is None else max(least, of_network)
 
 
 def law_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""A run's three tables as CSV (RFC 4180), with the columns of its Parquet files; null is an empty field."""
+"""A run's tables as CSV (RFC 4180), with the columns of its Parquet files; null is an empty field."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import pyarrow.csv as pa_csv
 
 from dstcc.errors import RunError
 from dstcc.run.reading import read_table
-from dstcc.run.tables import ALWAYS, SAMPLES, TRIALS
+from dstcc.run.tables import ALWAYS, HOPS, NODES, SAMPLES, TRIALS
 from dstcc.spreadsheet import cells
 
 if TYPE_CHECKING:
     from dstcc.run import Run
 
-SCHEMAS = {"trials": TRIALS, "chunks": ALWAYS, "samples": SAMPLES}
-TABLES = {"trials": "id", "chunks": "trial", "samples": "trial"}
-"""The tables, and the column that says whose a row is."""
+TABLES = {"trials": (TRIALS, "id"), "chunks": (ALWAYS, "trial"), "samples": (SAMPLES, "trial")}
+OF_NODES = {"nodes": (NODES, "trial"), "hops": (HOPS, "trial")}
+"""The tables, each with its columns and the one that says whose a row is; the second ones of runs with nodes."""
 
 
 def write(run: Run, trials: Sequence[str], folder: Path) -> Iterator[list[str]]:
     """Write each table's rows of these trials."""
-    for name, whose in TABLES.items():
+    for name, (schema, whose) in (TABLES | (OF_NODES if run.scenario.get("node") else {})).items():
         path = run.path / f"{name}.parquet"
-        table = read_table(path, SCHEMAS[name])
+        table = read_table(path, schema)
         table = table.filter(pc.is_in(table[whose], value_set=pa.array(list(trials), pa.string())))
         try:
             pa_csv.write_csv(cells(table), folder / f"{name}.csv")

@@ -84,7 +84,7 @@ def check_samples(path: Path, trial: str, rows: pa.Table) -> None:
 
 def check_links(path: Path, rows: pa.Table, meta: Mapping[str, Any]) -> None:
     """The links are those of ``run.json``."""
-    known = {link.get("name") for link in meta.get("links") or ()}
+    known = {link.get("name") for key in ("links", "hops") for link in meta.get(key) or ()}
     strange = [name for name in rows["link"].unique().to_pylist() if name not in known]
     if known and strange:
         raise RunError(f"{path}: run.json has no link {strange[0]!r}")

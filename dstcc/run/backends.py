@@ -69,7 +69,13 @@ class Simulator:
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
-        """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
+        """Refuse packet logs of several connections and of paths over nodes; whatever else a scenario may say runs
+        here."""
+        if logs and any(len(way.links) > 1 for way in scenario.ways):
+            raise InputError(
+                f"{scenario.scenario.name}: --qlog, --pcapng: packet logs are of single links, and a path has nodes on "
+                "it"
+            )
         if logs and scenario.transport.restart is not None:
             raise InputError(
                 f"{scenario.scenario.name}: --qlog, --pcapng: transport.restart makes several connections, and a "

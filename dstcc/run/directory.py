@@ -8,6 +8,8 @@
     chunks.parquet    a row a trial, chunk and layer
     samples.parquet   a row a trial, subflow and slot
     links.parquet     a row a seed, link and moment: whether it is up, Eb/N0, the Sun's angle
+    nodes.parquet     with nodes: a row a trial, node and slot: what it holds, and what it dropped
+    hops.parquet      with nodes: a row a trial, link and slot: packets that were put on it
     *.qlog, *.pcapng  every packet of a trial, on request
 """
 
@@ -52,6 +54,7 @@ from dstcc.scenario import (
 )
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
+from dstcc.scenario.draws import draw_lines
 from dstcc.scenario.notes import notes_on_coding
 from dstcc.version import __version__
 
@@ -72,17 +75,19 @@ from .kept import Kept
 from .least_delay import documents, least_playout_delays
 from .link_table import LINKS, READ, links_table
 from .logs import log_names, logs_of, write_logs
+from .network_plan import notes_on_network
 from .reading import check_columns, groups_by_trial, read_table
 from .record import SCENARIO, misshapen
 from .tables import (
     ALWAYS,
+    HOPS,
+    NODES,
     SAMPLES,
     TRIALS,
     VALUES,
     Row,
-    chunk_file,
     rows_of,
-    sample_file,
+    table_files,
     trials_table,
 )
 from .trials import (
@@ -97,10 +102,11 @@ from .trials import (
 )
 
 if TYPE_CHECKING:
+    from dstcc.engine import Link
     from dstcc.learn.policies.controller import Controller
 
 SCHEMA = 1
-TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
+TABLES = tuple(f"{name}.parquet" for name in ("trials", "chunks", "samples", "links", "nodes", "hops"))
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What of ``run.json`` distinguishes runs."""
 LINK_FACTS = (
@@ -213,6 +219,19 @@ class Run:
         check_order(path, rows, ("seed", "link"))
         return rows
 
+    def nodes(self) -> pa.Table:
+        """``nodes.parquet``; without rows for a run without nodes. :class:`RunError` when it is damaged."""
+        return self._of_network("nodes", NODES)
+
+    def hops(self) -> pa.Table:
+        """``hops.parquet``, likewise."""
+        return self._of_network("hops", HOPS)
+
+    def _of_network(self, name: str, schema: pa.Schema) -> pa.Table:
+        if not self.scenario.get("node"):
+            return schema.empty_table()
+        return read_table(self.path / f"{name}.parquet", schema)
+
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
         table = self.rows("chunks", trial, CHUNK_KEYS)
@@ -266,7 +285,7 @@ def write_run(
     policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _notes_on(policy, scenario, source)]
-    judge.warnings += notes_on_coding(scenario, source)
+    judge.warnings += [*notes_on_network(scenario, source), *notes_on_coding(scenario, source)]
     with ExitStack() as around:
         kept, hashes = None, []
         if keep:
@@ -286,11 +305,10 @@ def write_run(
             trace=bool(logs),
             only=[key for place, key in enumerate(keys) if place not in found],
         )
-        with (
-            chunk_file(folder / "chunks.parquet") as chunk_table,
-            sample_file(folder / "samples.parquet") as sample_table,
-            left_early(carried) as trials,
-        ):
+        files = table_files(folder, nodes=bool(scenario.node))
+        with ExitStack() as open_, left_early(carried) as trials:
+            for file in files.values():
+                open_.enter_context(file)
             for place in range(len(keys)):
                 if kept is not None and place in found:
                     row, tables = kept.load(hashes[place])
@@ -304,9 +322,8 @@ def write_run(
                     if kept is not None and trial.outcome is not None:
                         kept.save(hashes[place], row, tables, logs_of(folder, trial.id))
                 rows.append(row)
-                for name, table in (("chunks", chunk_table), ("samples", sample_table)):
-                    if name in tables:
-                        table.add(tables[name])
+                for name, table in tables.items():
+                    files[name].add(table)
                 advance()
             trials.close()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
@@ -472,8 +489,9 @@ def _meta(
     wall_s: float,
     warnings: list[str],
 ) -> dict[str, Any]:
-    drawn = draw_links(scenario, scenario.run.seed)
-    links = [describe(link, end_s) for link in drawn]
+    seed = scenario.run.seed
+    drawn = draw_links(scenario, seed)
+    links = [_facts_of(link, end_s) for link in drawn]
     return {
         "schema": SCHEMA,
         "dstcc_version": __version__,
@@ -501,11 +519,20 @@ def _meta(
         "least_playout_delays": documents(least_playout_delays(scenario, source, backend)),
         "machine": machine(),
         "wall_s": wall_s,
-        "links": [{key: link[key] for key in LINK_FACTS if key in link} for link in links],
+        "links": links,
+        **(
+            {"hops": [_facts_of(link, end_s) for link in draw_lines(scenario, seed)]} if scenario.node else {}
+        ),
         "trials": len(trial_keys(scenario)),
         "extensions": [extension.document() for extension in extensions_of(scenario)],
         "warnings": [*link_notes(scenario), *warnings],
     }
+
+
+def _facts_of(link: Link, end_s: float) -> dict[str, Any]:
+    """What ``run.json`` says of a drawn link, or of a path; of one between nodes under ``hops``."""
+    said = describe(link, end_s)
+    return {key: said[key] for key in LINK_FACTS if key in said}
 
 
 def _facts(backend: Backend, scenario: Scenario) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from .asked import estimates
 from .backends import backend_of
 from .footing import Footing, footings
 from .least_delay import documents, least_playout_delays
+from .network_plan import PlannedNetwork, planned_network
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
@@ -90,10 +91,13 @@ class Plan:
 
     work: dict[str, dict[str, float]]
     """``events`` and ``memory`` of the trial that takes most, ``bytes`` on the disk of all: estimate and limit."""
+    network: PlannedNetwork | None
+    """Of a scenario with nodes, whose ``links`` are its paths by their first links."""
 
     def document(self) -> dict[str, object]:
-        """As ``dstcc emulate --dry-run --json`` prints it."""
-        return {"dry_run": True, **asdict(self)}
+        """As ``dstcc emulate --dry-run --json`` prints it; a network only where there is one."""
+        document = {"dry_run": True, **asdict(self)}
+        return document if self.network is not None else {k: v for k, v in document.items() if k != "network"}
 
 
 def plan(
@@ -106,6 +110,7 @@ def plan(
     policies = load_controllers(scenario, source) if policies is None else policies
     setup = draw_trial(scenario, source, scenario.run.seed)
     mss, keys = scenario.transport.mss_bytes, trial_keys(scenario)
+    network = planned_network(scenario, source)
     packets = int((-(-setup.objects.payload_bytes // mss)).sum())
     return Plan(
         scenario=scenario.scenario.name,
@@ -128,6 +133,7 @@ def plan(
         mission_s=horizon_s(setup.links, setup.objects, scenario.scenario.duration_s),
         notes=(
             *link_notes(scenario),
+            *(network.notes if network is not None else ()),
             *notes_on_coding(scenario, source),
             *note_on_restart(scenario.transport.restart, Clock(scenario.scenario.start)),
         ),
@@ -136,6 +142,7 @@ def plan(
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),
         work=about(estimates(scenario, source).values()),
+        network=network,
     )
 
 

@@ -31,6 +31,7 @@ SHAPE: dict[str, Any] = {
     "machine": {},
     "wall_s": NUMBER,
     "links": [LINK],
+    "hops": [LINK],
     "extensions": [{"name": (str,)}],
     "warnings": [(str,)],
     "controllers": [
@@ -83,6 +84,7 @@ SCENARIO: dict[str, Any] = {
     },
     "playout": {"mode": (str,), "delay_s": NUMBER, "delay_rtts": NUMBER},
     "run": {},
+    "node": [{"name": (str,)}],
     "link": [{"name": (str,)}],
     "variant": [Whole(label=(str,))],
 }

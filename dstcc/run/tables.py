@@ -1,4 +1,4 @@
-"""The three Parquet tables of a run: their columns, and a trial's rows of each.
+"""The Parquet tables of a run's trials: their columns, and a trial's rows of each.
 
 Nothing in them depends on the clock, the machine or the order in which threads finish.
 """
@@ -87,6 +87,30 @@ SAMPLES = pa.schema(
 whose fate the sender learned in the slot, acknowledged or marked lost, the share marked lost (acknowledged
 payload counted in full segments); ``rate_bps``: payload acknowledged in the slot ÷ its length."""
 
+
+NODES = pa.schema(
+    [
+        pa.field("trial", pa.string(), nullable=False),
+        pa.field("t_s", pa.float64(), nullable=False),
+        pa.field("node", pa.string(), nullable=False),
+        pa.field("held_bytes", pa.int64(), nullable=False),
+        pa.field("dropped_packets", pa.int64(), nullable=False),
+        pa.field("lost_in_restarts_packets", pa.int64(), nullable=False),
+    ]
+)
+"""A row per trial, node on the way and slot: what the node holds at the slot's end, on the wire, and what it dropped in
+the slot as it had no room, or lost as it restarted. Only of scenarios with nodes, as the table below."""
+
+HOPS = pa.schema(
+    [
+        pa.field("trial", pa.string(), nullable=False),
+        pa.field("t_s", pa.float64(), nullable=False),
+        pa.field("link", pa.string(), nullable=False),
+        pa.field("sent_packets", pa.int64(), nullable=False),
+        pa.field("up_sent_packets", pa.int64(), nullable=False),
+    ]
+)
+"""A row per trial, link between nodes and slot: packets that were put on it in the slot, both ways, others' too."""
 
 CHUNK_TIMES = ("capture_s", "release_s", "deadline_s", "first_sent_s", "first_arrival_s", "complete_s")
 SAMPLE_TIMES = ("t_s", "srtt_s", "min_rtt_s")
@@ -225,17 +249,22 @@ def rows_of(trial: Trial) -> dict[str, Sequence[Column]]:
         tables["chunks"] = chunk_rows(trial.id, trial.outcome)
     if (seen := trial.outcome or trial.partial) is not None:
         tables["samples"] = sample_rows(trial.id, seen)
+        if seen.result.nodes:
+            tables |= {"nodes": node_rows(trial.id, seen), "hops": hop_rows(trial.id, seen)}
     return tables
 
 
-def chunk_file(path: Path) -> TableFile:
-    """``chunks.parquet`` to be written; :func:`chunk_rows` are its rows."""
-    return TableFile(path, CHUNKS, split=CHUNK_TIMES, counting=("chunk",), plain=CHUNK_SMALL)
-
-
-def sample_file(path: Path) -> TableFile:
-    """``samples.parquet`` to be written; :func:`sample_rows` are its rows."""
-    return TableFile(path, SAMPLES, split=SAMPLE_TIMES, plain=SAMPLE_SMALL)
+def table_files(folder: Path, *, nodes: bool) -> dict[str, TableFile]:
+    """The tables to be written, by name; :func:`rows_of` has a trial's rows of each. ``nodes``: also those of nodes."""
+    files = {
+        "chunks": TableFile(
+            folder / "chunks.parquet", CHUNKS, split=CHUNK_TIMES, counting=("chunk",), plain=CHUNK_SMALL
+        ),
+        "samples": TableFile(folder / "samples.parquet", SAMPLES, split=SAMPLE_TIMES, plain=SAMPLE_SMALL),
+    }
+    for name, schema in (("nodes", NODES), ("hops", HOPS)) if nodes else ():
+        files[name] = TableFile(folder / f"{name}.parquet", schema)
+    return files
 
 
 def chunk_rows(trial_id: str, outcome: Outcome) -> list[Column]:
@@ -301,6 +330,47 @@ def sample_rows(trial_id: str, outcome: Outcome) -> list[Column]:
         samples.queue_bytes,
         samples.pacing_bps,
     ]
+
+
+def node_rows(trial_id: str, outcome: Outcome) -> list[Column]:
+    """A trial's rows of ``nodes.parquet``, by columns, node by node."""
+    names = {hop.node.number: hop.node.name for link in outcome.links for hop in link.onward}
+    nodes = outcome.result.nodes
+    return [
+        *_by_slot(trial_id, outcome, [names[node.number] for node in nodes]),
+        np.concatenate([node.slot_held_bytes for node in nodes]),
+        np.concatenate([np.diff(node.slot_dropped_packets, prepend=0) for node in nodes]),
+        np.concatenate([np.diff(node.slot_lost_in_restarts_packets, prepend=0) for node in nodes]),
+    ]
+
+
+def hop_rows(trial_id: str, outcome: Outcome) -> list[Column]:
+    """A trial's rows of ``hops.parquet``, by columns, link by link."""
+    names = {hop.number: hop.line.name for link in outcome.links for hop in link.onward}
+    hops = outcome.result.hops
+    return [
+        *_by_slot(
+            trial_id,
+            outcome,
+            [
+                names[hop.number] if hop.number >= 0 else outcome.links[hop.first_of].first_name
+                for hop in hops
+            ],
+        ),
+        np.concatenate([np.diff(hop.slot_sent_packets, prepend=0) for hop in hops]),
+        np.concatenate([np.diff(hop.slot_up_sent_packets, prepend=0) for hop in hops]),
+    ]
+
+
+def _by_slot(trial_id: str, outcome: Outcome, names: list[str]) -> tuple[Column, Column, Column]:
+    """The trial, the slot's end and the name of each row, name by name."""
+    ends_s = outcome.slot_ends_ns / NS_PER_S
+    count = len(ends_s)
+    return (
+        _repeat(trial_id, count * len(names)),
+        np.tile(ends_s, len(names)),
+        Words(tuple(names), np.repeat(np.arange(len(names)), count)),
+    )
 
 
 def _loss(outcome: Outcome) -> NDArray[np.float64]:

@@ -16,6 +16,8 @@ from itertools import chain
 from traceback import format_exc
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dstcc import engine
 from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, controller_name, schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
@@ -32,6 +34,7 @@ from .shared import Once, TrialSetups
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality
+    from numpy.typing import NDArray
 
     from dstcc.learn.policies.controller import Controller
     from dstcc.scenario.model import Transport
@@ -78,6 +81,12 @@ class Outcome:
     """As the trial had them: with a subflow for each window of its samples."""
     playback: Playback
     metrics: Metrics
+
+    @property
+    def slot_ends_ns(self) -> NDArray[np.int64]:
+        """When each slot of its samples ends."""
+        ends: NDArray[np.int64] = np.unique(self.result.samples.t_ns)
+        return ends
 
     @property
     def flows(self) -> list[dict[str, object]]:
@@ -216,7 +225,7 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller
     if len(policies) < len(named):
         raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
-        policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
+        policy.check_fits(subflows=scenario.subflows, layers=source.layers)
     for label_, one in scenarios_of(scenario).items():
         for given in one.transport.controller:
             policy = policies[controller_name(given)]

@@ -24,6 +24,7 @@ from .changing import Steps, chain_until_s, least, rate_rows, shares
 from .fields import AS_DOWN, NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
+from .network import longest_s, over_nodes
 from .physics import DelayColumns, Outages, Physics, at_rate, clamped, clipped_contacts, physics
 from .relay import described
 from .traffic import engine_flows, engine_traffic
@@ -33,7 +34,13 @@ MIN_QUEUE_BYTES = 64_000
 
 
 def draw_links(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
-    """The links of the trials with this seed, in the engine's form."""
+    """The links of the trials with this seed, in the engine's form; between nodes the paths."""
+    lines = draw_lines(scenario, seed)
+    return over_nodes(scenario, lines, partial(_draw, seed=seed)) if scenario.node else lines
+
+
+def draw_lines(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
+    """Each link by itself, whatever path goes over it."""
     return tuple(_link(scenario, link, seed) for link in scenario.link)
 
 
@@ -67,7 +74,7 @@ def rtt_s(link: EngineLink) -> float:
 
 def longest_possible_rtt_s(scenario: Scenario) -> float:
     """The longest round trip that any seed can draw, in seconds."""
-    return 2 * max(_longest_delay_s(scenario, link) for link in scenario.link)
+    return 2 * longest_s(scenario, partial(_longest_delay_s, scenario))
 
 
 def describe(link: EngineLink, end_s: float) -> dict[str, object]:
@@ -92,14 +99,14 @@ def describe(link: EngineLink, end_s: float) -> dict[str, object]:
         "up_queue_bytes": link.up_queue_bytes,
         "outages": len(dark_s),
         "outage_s": sum(dark_s, 0.0),
-        **_changes(link),
+        **_changes(link, end_s),
         "subflows": link.subflows,
         "flows": others,
         "datagrams_bps": [source.rate_bps for source in link.cross_traffic],
     }
 
 
-def _changes(link: EngineLink) -> dict[str, object]:
+def _changes(link: EngineLink, end_s: float) -> dict[str, object]:
     """What few links have; a record without it has neither."""
     said: dict[str, object] = {}
     if link.unannounced_ns:
@@ -114,6 +121,8 @@ def _changes(link: EngineLink) -> dict[str, object]:
         said["least_up_rate_bps"] = link.up_rate_bps * min(link.up_rate_share)
     if link.relay is not None:
         said["relay"] = described(link.relay)
+    if link.onward:
+        said["onward"] = [{"node": hop.node.name, **describe(hop.line, end_s)} for hop in link.onward]
     return said
 
 
@@ -194,7 +203,7 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         "loss": loss or EngineLoss(),
         "up_loss": up_loss or loss or EngineLoss(),
         "outages_ns": _outages(link.outages) if own_outages else known.outages or (),
-        "up_outages_ns": None if own_outages else known.up_outages,
+        "up_outages_ns": _up_outages(link, None if own_outages else known.up_outages),
         "unannounced_ns": _outages(link.unannounced_outages),
         "rate_t_ns": steps[0],
         "rate_share": steps[1],
@@ -259,6 +268,10 @@ def _slower_than_planned(scenario: Scenario, link: Link, known: Physics) -> Iter
 
 def _outages(windows: tuple[tuple[float, float], ...] | None) -> Outages:
     return tuple((ns(start), ns(end)) for start, end in windows or ())
+
+
+def _up_outages(link: Link, known: Outages | None) -> Outages | None:
+    return known if link.up_outages is None else _outages(link.up_outages)
 
 
 def _delay(link: Link, seed: int) -> DelayColumns | None:

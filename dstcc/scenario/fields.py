@@ -47,7 +47,9 @@ def broken(rule: str, **context: Any) -> PydanticCustomError:
 class Table(BaseModel):
     """A TOML table: strict types, finite numbers, no unknown key; immutable once read."""
 
-    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, extra="forbid")
+    model_config = ConfigDict(
+        strict=True, frozen=True, allow_inf_nan=False, extra="forbid", serialize_by_alias=True
+    )
 
     later: ClassVar[dict[str, str]] = {}
     """Keys that the format defines but this version does not support, and what to use instead."""
@@ -57,12 +59,13 @@ class Table(BaseModel):
     def _known_keys(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
+        known = [field.alias or name for name, field in cls.model_fields.items()]
         for key in data:
             if key in cls.later:
                 raise broken(f"not available in this version of dstcc; {cls.later[key]}", key=key)
-            if key not in cls.model_fields:
-                near = get_close_matches(str(key), cls.model_fields, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(cls.model_fields)}"
+            if key not in known:
+                near = get_close_matches(str(key), known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
                 raise broken(f"unknown key; {hint}", key=str(key))
         return data
 

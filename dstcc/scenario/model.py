@@ -58,6 +58,7 @@ from .fields import (
 )
 from .lanes import check_window, check_windows
 from .losses import LossModel
+from .network import MAX_NODES, MAX_PATHS, Node, Path, Way, check_network, ways_of
 from .physics import abstract_keys
 from .physics import check as check_physics
 from .relay import Relay
@@ -189,6 +190,9 @@ class Link(Table):
     """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
 
     name: Annotated[str, Field(min_length=1)]
+    from_: Annotated[str, Field(min_length=1)] | None = Field(default=None, alias="from")
+    """The node at which the data enters, in a scenario with ``[[node]]``."""
+    to: Annotated[str, Field(min_length=1)] | None = None
     profile: str | None = None
     """A shipped profile's name, or a file, with defaults for the keys below."""
     contacts: str | None = None
@@ -214,6 +218,8 @@ class Link(Table):
     up_queue_bytes: Bytes | None = None
     outages: Outages | None = None
     """``[from_s, to_s)``: packets sent in that time are lost, in both directions; none unless given."""
+    up_outages: Outages | None = None
+    """Of the acknowledgements' direction, by their sender's clock; those of ``outages`` unless given."""
     unannounced_outages: Outages | None = None
     """As ``outages``, but no contact plan has them: no sender knows; none unless given."""
     cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
@@ -462,7 +468,9 @@ class Scenario(Table):
 
     scenario: About
     video: Video
+    node: Annotated[tuple[Node, ...], AsTuple, Field(max_length=MAX_NODES)] = ()
     link: Annotated[tuple[Link, ...], AsTuple, Field(min_length=1, max_length=MAX_LINKS)]
+    path: Annotated[tuple[Path, ...], AsTuple, Field(max_length=MAX_PATHS)] = ()
     transport: Transport = Transport()
     coding: Coding | None = None
     playout: Playout = Playout()
@@ -524,26 +532,29 @@ class Scenario(Table):
         """Raise :class:`PydanticCustomError` unless the scenario's tables are consistent."""
         if not (self.transport.congestion or self.transport.controller or self.variant):
             raise broken("names nothing", key="transport.congestion")
-        names = [link.name for link in self.link]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        links = [link.name for link in self.link]
+        twice = sorted({name for name in links if links.count(name) > 1})
         if twice:
             raise broken(f"two links are named '{twice[0]}'", key="link")
+        check_network(self)
+        ways = self.ways
+        names, what = [way.name for way in ways], "path" if self.node else "link"
         subflows = self.subflows
         if subflows > MAX_SUBFLOWS:
-            raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
+            raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all {what}s", key=what)
         check_windows(self)
         check_coding(self)
         check_restart(self.transport, self.link)
         if self.transport.layer_links is not None and subflows > len(names):
-            raise broken("needs one subflow a link", key="transport.layer_links")
-        check_same(self.transport.congestion, self.link)
+            raise broken(f"needs one subflow a {what}", key="transport.layer_links")
+        check_same(self.transport.congestion, ways)
         for key in PER_LINK_KEYS:
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):
-                raise broken(f"{len(values)} values for {len(names)} links", key=f"transport.{key}")
+                raise broken(f"{len(values)} values for {len(names)} {what}s", key=f"transport.{key}")
         for name in self.transport.layer_links or ():
             if name not in names:
-                raise broken(f"no link is named '{name}' ({', '.join(names)})", key="transport.layer_links")
+                raise broken(f"no {what} is named '{name}' ({', '.join(names)})", key="transport.layer_links")
         if self.video.synthetic and not (self.video.loop_to_s or self.scenario.duration_s):
             raise broken("a synthetic source needs video.loop_to_s or scenario.duration_s", key="video")
         segment = self.transport.mss_bytes
@@ -561,7 +572,7 @@ class Scenario(Table):
 
         ``layers`` is the number of layers of the source, ``None`` while it is not read.
         """
-        paths = sum(link.subflows for link in self.link)
+        paths = self.subflows
         for kind, names in (
             ("congestion", self.transport.congestion),
             ("scheduler", self.transport.scheduler),
@@ -573,9 +584,14 @@ class Scenario(Table):
         return coding_misfit(self, layers)
 
     @property
+    def ways(self) -> tuple[Way, ...]:
+        """What its subflows go over: the paths between nodes, or the links where there are none."""
+        return ways_of(self)
+
+    @property
     def subflows(self) -> int:
         """Number of subflows of the connection, over all links."""
-        return sum(link.subflows for link in self.link)
+        return sum(way.subflows for way in self.ways)
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""``[transport] restart``: the sender's machine restarts, with what it has on disk or without."""
+"""Restarts of machines; ``[transport] restart``: the sender's restarts, with what it has on disk or without."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
     from .model import Link, Transport
 
 
-class Restart(Table):
-    """At each of these times all state of the transport is lost; see docs/simulator.md."""
+class Boots(Table):
+    """When a machine restarts."""
 
     at_s: Annotated[tuple[Seconds, ...], AsTuple, Field(min_length=1, max_length=1_000)]
     """When, each after the boot before it."""
     boot_s: Instant
-    """How long it takes until the sender sends again."""
-    spool: bool
-    """Whether layers stay on disk until they are acknowledged; without, what is not at Earth then is lost."""
+    """How long it takes until the machine sends again."""
 
     @model_validator(mode="after")
-    def _check_order(self) -> Restart:
+    def _check_order(self) -> Boots:
         for at, after in pairwise(self.at_s):
             if after <= at + self.boot_s:
                 raise broken(
@@ -35,6 +33,13 @@ class Restart(Table):
                     key="at_s",
                 )
         return self
+
+
+class Restart(Boots):
+    """At each of these times all state of the transport is lost; see docs/simulator.md."""
+
+    spool: bool
+    """Whether layers stay on disk until they are acknowledged; without, what is not at Earth then is lost."""
 
 
 def engine_restarts(restart: Restart | None) -> Restarts | None:

@@ -16,7 +16,7 @@ from dstcc.wire import HEADER_BYTES
 from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
 
 if TYPE_CHECKING:
-    from .model import Link
+    from .network import Way
 
 MAX_FLOWS = 1_000
 """Most flows of one entry; each costs the memory of its window."""
@@ -40,14 +40,14 @@ _Control = Annotated[str, AfterValidator(_known)]
 """A congestion control, or ``same``: the one under test."""
 
 
-def check_same(congestion: Iterable[str], links: Sequence[Link]) -> None:
+def check_same(congestion: Iterable[str], ways: Sequence[Way]) -> None:
     """Raise where a flow is to have the control under test, and that is none of TCP's."""
     foreign = next((name for name in congestion if name in TRANSFERS or name in CODED_ONLY), None)
-    for index, link in enumerate(links):
-        if foreign is not None and any(flow.congestion == SAME for flow in link.flows):
+    for way in ways:
+        if foreign is not None and any(flow.congestion == SAME for flow in way.flows):
             raise broken(
                 f"\"{SAME}\" is '{foreign}' here, which TCP does not have; name the flow's own",
-                key=f"link.{index}.flows.congestion",
+                key=f"{way.key}.flows.congestion",
             )
 
 

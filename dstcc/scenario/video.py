@@ -39,7 +39,7 @@ NOT_EMULATED: Any = {
 }
 """The keys that :func:`content_hash` leaves out."""
 ADDED = ("window", "controller_lanes", "constants", "restart")
-ADDED_TO_LINKS = ("unannounced_outages", "relay", "contacts_override")
+ADDED_TO_LINKS = ("unannounced_outages", "relay", "contacts_override", "up_outages", "from", "to")
 ADDED_TO_LOSSES = ("table", "ramp", "states")
 """Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
 their training scenarios): a scenario without such a key keeps its hash."""
@@ -239,7 +239,10 @@ def _emulated(scenario: Scenario) -> dict[str, Any]:
 
 def _forget_added(document: dict[str, Any]) -> None:
     """Take out the keys of :data:`ADDED` and its like that the scenario does not use."""
-    tables: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document["transport"], ADDED)]
+    tables: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        (document, ("node", "path")),
+        (document["transport"], ADDED),
+    ]
     for link in document["link"]:
         tables += [
             (link, ADDED_TO_LINKS),

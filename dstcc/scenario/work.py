@@ -1,6 +1,6 @@
 """What a trial takes, estimated before it runs, and limits above which it is refused.
 
-    events   per data packet 4, per datagram of others 2, per burst or gap 2, per slot 1
+    events   per data packet 4 and 4 more per further hop, per datagram of others 2, per burst or gap 2, per slot 1
     memory   of a trial, beside what the process takes by itself: 4 MB, per object 400 bytes, per sample 260,
              per packet in flight or in a queue 60, per lane 256; 100 more per packet of a trial that keeps them
     bytes    of a run's folder: per object 16, per sample 24, per packet of a log 500
@@ -25,7 +25,7 @@ from dstcc.wire import HEADER_BYTES
 from .fields import NS_PER_S, ns
 from .units import UNITS, number_of
 
-PER_PACKET, PER_DATAGRAM, PER_PERIOD = 4, 2, 2
+PER_PACKET, PER_DATAGRAM, PER_PERIOD, PER_HOP = 4, 2, 2, 4
 LEAST_MEMORY = 4e6
 OBJECT_MEMORY, SAMPLE_MEMORY, PACKET_MEMORY, LANE_MEMORY, KEPT_MEMORY = 400, 260, 60, 256, 100
 OBJECT_BYTES, SAMPLE_BYTES, LOGGED_BYTES = 16, 24, 500
@@ -139,6 +139,9 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
     memory["video"] = LEAST_MEMORY + len(objects.layer) * OBJECT_MEMORY
     memory["run.slot_s"] = samples * SAMPLE_MEMORY
     kept = packets
+    stored = {hop.node.number: hop.node.storage_bytes for link in config.links for hop in link.onward}
+    for node, storage in stored.items():
+        memory[f"node.{node}.storage_bytes"] = min(packets, storage / (wire_bits / 8)) * PACKET_MEMORY
     for number, link in enumerate(config.links):
         for key, count in _others(f"link.{number}", link, length_s, wire_bits).items():
             events[key] += count
@@ -148,6 +151,8 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
         )
         if link.relay is not None:
             windows += link.relay.queue_bytes / (wire_bits / 8)
+        windows += sum(hop.line.queue_bytes / (wire_bits / 8) for hop in link.onward)
+        events["video"] += PER_HOP * packets / len(config.links) * len(link.onward)
         memory[f"link.{number}.queue_bytes"] = min(packets, windows) * PACKET_MEMORY
         memory["transport.lanes_per_link"] += link.subflows * transport.lanes_per_link * LANE_MEMORY
         memory[f"link.{number}.flows"] = len(link.flows) * PACKET_MEMORY * min(windows, 1e5)

@@ -17,10 +17,9 @@ def to_toml(scenario: Scenario) -> str:
     of its own runs where nobody named a mode, and is refused in a stream that was asked for."""
     unnamed = set() if "mode" in scenario.transport.model_fields_set else {"mode"}
     document = scenario.model_dump(exclude_none=True, exclude={"transport": unnamed})
-    links, variants = document.pop("link"), document.pop("variant")
+    lists = {name: document.pop(name) for name in ("node", "link", "path", "variant")}
     parts = [_table(f"[{name}]", keys) for name, keys in document.items() if keys]
-    parts += [_table("[[link]]", link) for link in links]
-    parts += [_table("[[variant]]", variant) for variant in variants]
+    parts += [_table(f"[[{name}]]", keys) for name, tables in lists.items() for keys in tables]
     return "\n".join(parts)
 
 

@@ -40,6 +40,7 @@ WORD_PACKETS = 255
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
+NO_NODES = "node: nodes that store and forward exist in the simulator only"
 MAX_LINKS = 16
 MAX_CWND = 1 << 28
 """The module's (``dstcc_law.h``)."""
@@ -50,8 +51,8 @@ MAX_STREAM_SUBFLOWS = 9
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
-    if transport.mode == "coded":
-        return _coded(scenario)
+    if scenario.node or transport.mode == "coded":
+        return NO_NODES if scenario.node else _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler if transport.congestion else (), _schedulers(scenario)),

@@ -74,7 +74,7 @@ class Episodes:
     @property
     def subflows(self) -> int:
         """The most that a scenario has."""
-        return max(sum(link.subflows for link in scenario.link) for scenario in self.scenarios)
+        return max(scenario.subflows for scenario in self.scenarios)
 
     @property
     def layers(self) -> int:

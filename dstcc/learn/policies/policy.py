@@ -110,11 +110,11 @@ class Policy(Controller):
         """Refuse background flows that nothing would ever hold: the simulator would send without end."""
         if self.action.bounded:
             return
-        for index, link in enumerate(scenario.link):
-            for entry, flow in enumerate(link.flows):
+        for way in scenario.ways:
+            for entry, flow in enumerate(way.flows):
                 if flow.congestion == SAME and flow.rate_bps is None and flow.bytes is None:
                     raise InputError(
-                        f"{scenario.scenario.name}: link.{index}.flows.{entry}.congestion: '{SAME}' under the policy "
+                        f"{scenario.scenario.name}: {way.key}.flows.{entry}.congestion: '{SAME}' under the policy "
                         f"{self.name} needs rate_bps or bytes: nothing bounds its windows but what there is to send"
                     )
 

@@ -56,7 +56,7 @@ def scope_of(scenarios: Sequence[Scenario], sources: Sequence[Source], *, seeds:
     """The ranges of several scenarios, over their first seeds."""
     ranges: dict[str, list[float]] = {name: [] for name in QUANTITIES}
     for scenario, source in zip(scenarios, sources, strict=True):
-        ranges["links"].append(float(len(scenario.link)))
+        ranges["links"].append(float(len(scenario.ways)))
         ranges["layers"].append(float(source.layers))
         first = scenario.run.seed
         for seed in range(first, first + seeds):

@@ -22,7 +22,7 @@ from dstcc.wire import HEADER_BYTES
 
 from .. import guest
 from ..job import LinkJob
-from ..names import CONGESTION, changing_rate
+from ..names import CONGESTION, NO_NODES, changing_rate
 from ..plan import (
     BUFFER_FACTOR,
     LEAST_BUFFER,
@@ -144,6 +144,8 @@ def out_mb(mission: Mission) -> int:
 
 def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: float) -> None:
     name = scenario.scenario.name
+    if scenario.node:
+        raise InputError(f"{name}: {NO_NODES}")
     if len(links) > MAX_LINKS:
         raise InputError(f"{name}: link: {len(links)} links; at most {MAX_LINKS} here")
     if options.mptcp and len(links) > MAX_PM_SUBFLOWS + 1:

@@ -67,6 +67,7 @@ Network::Network(const EngineConfig& config)
             ways_.back().first = true;
             up_[l].push_back(add_way(config, first, true, l, on_nodes ? &path.onward.front().node : nullptr));
             if (on_nodes) least_home_ns_ = std::min(least_home_ns_, ways_.back().line.least_delay());
+            hops_.push_back({-1, static_cast<std::int64_t>(l), down_[l].back(), up_[l].back()});
         }
         for (std::size_t h = 0; h < path.onward.size(); ++h) {
             const HopConfig& hop = path.onward[h];
@@ -79,12 +80,15 @@ Network::Network(const EngineConfig& config)
                     sources_.push_back(
                         {TrafficSource(hop.line.cross_traffic[k], config.seed, index, k), ways_.size() - 1});
                 place->second.second = add_way(config, hop.line, true, index, back);
+                hops_.push_back({hop.number, -1, place->second.first, place->second.second});
             }
             down_[l].push_back(place->second.first);
             up_[l].insert(up_[l].begin(), place->second.second);
         }
     }
     samples_.resize(nodes_.size());
+    if (nodes_.empty()) hops_.clear();  // single hops have their samples from their ends
+    hop_samples_.resize(hops_.size());
     heads_ = TimerTree(source(sources_.size()));
     for (std::size_t n = 0; n < nodes_.size(); ++n) heads_.set(restarts(n), nodes_[n].next_restart());
     for (std::size_t i = 0; i < sources_.size(); ++i) heads_.set(source(i), sources_[i].traffic.start());
@@ -239,6 +243,17 @@ void Network::sample() {
         samples_[n].slot_dropped_packets.push_back(counts.dropped_packets);
         samples_[n].slot_lost_in_restarts_packets.push_back(counts.lost_in_restarts_packets);
     }
+    for (std::size_t h = 0; h < hops_.size(); ++h) {
+        hop_samples_[h].slot_sent_packets.push_back(ways_[hops_[h].down].carried());
+        hop_samples_[h].slot_up_sent_packets.push_back(ways_[hops_[h].up].carried());
+    }
+}
+
+HopCounts Network::hop(std::size_t h) const {
+    const Hop& of = hops_[h];
+    const Way &down = ways_[of.down], &up = ways_[of.up];
+    return {of.number,           of.first_of,  down.carried(), down.line.lost(),
+            down.line.dropped(), up.carried(), up.line.lost(), up.line.dropped()};
 }
 
 std::int64_t Network::dropped() const {

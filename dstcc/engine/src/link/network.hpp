@@ -35,6 +35,20 @@ struct NodeSamples {
     DSTCC_FIELDS(slot_held_bytes, slot_dropped_packets, slot_lost_in_restarts_packets)
 };
 
+// What was put on the two lines of a hop, and what became of it there: that of a path's first hop too. Others' datagrams count.
+struct HopCounts {
+    std::int64_t number = -1;    // -1: the first hop of a path
+    std::int64_t first_of = -1;  // that path
+    std::int64_t sent_packets = 0, lost_packets = 0, dropped_packets = 0;
+    std::int64_t up_sent_packets = 0, up_lost_packets = 0, up_dropped_packets = 0;
+    DSTCC_FIELDS(number, first_of, sent_packets, lost_packets, dropped_packets, up_sent_packets, up_lost_packets,
+                 up_dropped_packets)
+};
+struct HopSamples {
+    std::vector<std::int64_t> slot_sent_packets, slot_up_sent_packets;
+    DSTCC_FIELDS(slot_sent_packets, slot_up_sent_packets)
+};
+
 class Network {
 public:
     explicit Network(const EngineConfig& config);
@@ -61,6 +75,9 @@ public:
     std::size_t nodes() const { return nodes_.size(); }
     const Node& node(std::size_t n) const { return nodes_[n]; }
     const NodeSamples& samples(std::size_t n) const { return samples_[n]; }
+    std::size_t hops() const { return hops_.size(); }
+    HopCounts hop(std::size_t h) const;
+    const HopSamples& hop_samples(std::size_t h) const { return hop_samples_[h]; }
     // Of the data direction, each line once.
     std::int64_t dropped() const;
     std::int64_t lost() const;
@@ -73,6 +90,8 @@ private:
     // A line, what comes over it to a node, and, where it begins at a node, what waits for it there.
     struct Way {
         Way(const LinkConfig& of, bool back, const NodeConfig* from);
+        // Had room in its queue.
+        std::int64_t carried() const { return line.sent() - line.dropped(); }
         Direction line;
         PlannedWay plan;
         bool up, first = false;
@@ -81,6 +100,11 @@ private:
         std::int64_t dropped = 0;  // by the node
         Waiting waiting;
         BlockRing<Token> coming;
+    };
+    // Both its ways.
+    struct Hop {
+        std::int64_t number, first_of;
+        std::size_t down, up;
     };
     struct Route {
         Carrier* carrier;
@@ -117,6 +141,8 @@ private:
     std::deque<Way> ways_;  // links point at their lines
     std::vector<Node> nodes_;
     std::vector<NodeSamples> samples_;
+    std::vector<Hop> hops_;
+    std::vector<HopSamples> hop_samples_;
     std::vector<std::vector<std::size_t>> down_, up_;  // of each path, its ways
     std::vector<Route> routes_;
     std::vector<Source> sources_;

@@ -67,6 +67,16 @@ py::list node_results(const Network& network) {
     return out;
 }
 
+py::list hop_results(const Network& network) {
+    py::list out;
+    for (std::size_t h = 0; h < network.hops(); ++h) {
+        py::dict row = to_dict(network.hop(h));
+        row.attr("update")(to_dict(network.hop_samples(h)));
+        out.append(row);
+    }
+    return out;
+}
+
 py::object trace_columns(const TraceColumns& trace) {
     if (trace.t_ns.empty()) return py::none();
     py::dict out = to_dict(trace);
@@ -130,6 +140,7 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     out["totals"] = totals;
     out["flows"] = flow_results(simulation.flows());
     out["nodes"] = node_results(simulation.network());
+    out["hops"] = hop_results(simulation.network());
     for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
     if constexpr (std::is_same_v<Ends, Connection>) {
         out["trace"] = trace_columns(simulation.trace());

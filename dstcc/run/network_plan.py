@@ -1,0 +1,158 @@
+"""What a dry run says of a network: nodes, links with their contacts, paths, and what can pass at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dstcc.engine import EngineConfig
+from dstcc.engine.config import Link
+from dstcc.engine.passing import NEVER_NS, Line, Passage, lines_of, network_of, passage
+from dstcc.scenario import Scenario, Source, describe, draw_trial, engine_config
+from dstcc.scenario.network import nodes_on
+
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class PlannedPath:
+    """The way of a subflow, or of several."""
+
+    name: str
+    via: tuple[str, ...]
+    nodes: tuple[str, ...]
+    light_s: float
+    """The least light time of the whole."""
+    least_s: float | None
+    """The least that a packet takes to Earth, whenever it is ready, waits for contacts included; ``None``: nothing
+    arrives within the run."""
+    longest_s: float | None
+    """The longest of those that arrive within the run."""
+    subflows: int
+
+
+@dataclass(frozen=True)
+class PlannedNetwork:
+    """As the first seed draws it."""
+
+    nodes: tuple[dict[str, Any], ...]
+    """The keys of each."""
+    hops: tuple[dict[str, Any], ...]
+    """Of each link the record of :func:`~dstcc.scenario.describe`, ``from``, ``to``, and ``contacts``: when it is up
+    within the run, as ``[[from_s, to_s], ..]``."""
+    paths: tuple[PlannedPath, ...]
+    most_bytes: float
+    """Payload that can be on Earth by the run's end, whoever sends: a maximum flow over time, without losses."""
+    notes: tuple[str, ...]
+    """Paths on which nothing arrives, and links that are on no path."""
+
+
+def planned_network(scenario: Scenario, source: Source) -> PlannedNetwork | None:
+    """Of the first seed; ``None`` without nodes."""
+    if not scenario.node:
+        return None
+    config, setup = _drawn(scenario, source)
+    lines, rows = lines_of(config)
+    until_ns = config.duration_ns
+    took = [passage([lines[i] for i in row], until_ns) for row in rows]
+    mss, header = config.transport.mss_bytes, config.transport.header_bytes
+    wire = network_of(config).most_bytes([until_ns])[0]
+    by_name = {line.name: line for line in lines}
+    ends_s = until_ns / NS_PER_S
+    return PlannedNetwork(
+        nodes=tuple(node.model_dump() for node in scenario.node),
+        hops=tuple(
+            {
+                **describe(by_name[link.name].link, ends_s),
+                "from": link.from_,
+                "to": link.to,
+                "contacts": [list(contact) for contact in contacts_s(by_name[link.name], until_ns)],
+            }
+            for link in scenario.link
+            if link.name in by_name
+        ),
+        paths=tuple(
+            PlannedPath(
+                name=way.name,
+                via=tuple(scenario.link[i].name for i in way.links),
+                nodes=nodes_on(scenario, way),
+                light_s=min(link.delay_ns) / NS_PER_S,
+                least_s=_seconds(one.least_ns),
+                longest_s=_seconds(one.longest_ns),
+                subflows=way.subflows,
+            )
+            for way, link, one in zip(scenario.ways, setup, took, strict=True)
+        ),
+        most_bytes=wire * mss / (mss + header),
+        notes=(*network_notes(scenario, config), *_unused(scenario)),
+    )
+
+
+def notes_on_network(scenario: Scenario, source: Source) -> tuple[str, ...]:
+    """What a reader of a run must know of its network, under the first seed."""
+    if not scenario.node:
+        return ()
+    return (*network_notes(scenario, _drawn(scenario, source)[0]), *_unused(scenario))
+
+
+def network_notes(scenario: Scenario, config: EngineConfig) -> Iterator[str]:
+    """Each path on which nothing arrives, with the reason; and that there is no other."""
+    lines, rows = lines_of(config)
+    stuck = 0
+    for way, row in zip(scenario.ways, rows, strict=True):
+        on_it = [lines[i] for i in row]
+        found = passage(on_it, config.duration_ns)
+        if found.least_ns == NEVER_NS:
+            stuck += 1
+            yield f"path {way.name}: nothing arrives within the run: {_why(on_it, found, config.duration_ns)}"
+    if stuck == len(rows):
+        yield "nothing can arrive: no path has contacts one after the other"
+
+
+def _why(lines: list[Line], found: Passage, until_ns: int) -> str:
+    line = lines[found.stuck]
+    contacts = contacts_s(line, until_ns)
+    if not contacts:
+        return f"link {line.name} is never up"
+    if found.stuck == 0:
+        return f"what link {line.name} takes is not there before the end, {until_ns / NS_PER_S:,.6g} s"
+    return (
+        f"link {line.name} has its last contact until {contacts[-1][1]:,.6g} s, and what comes to it over "
+        f"{lines[found.stuck - 1].name} comes later, or arrives after the end"
+    )
+
+
+def _unused(scenario: Scenario) -> Iterator[str]:
+    used = {i for way in scenario.ways for i in way.links}
+    for number, link in enumerate(scenario.link):
+        if number not in used:
+            yield f"link {link.name}: on no path; nothing goes over it"
+
+
+def contacts_s(line: Line, until_ns: int) -> list[tuple[float, float]]:
+    """When a link is up within the run."""
+    t_ns, bps = line.rate
+    contacts: list[tuple[float, float]] = []
+    for at, rate, end in zip(t_ns.tolist(), bps.tolist(), [*t_ns[1:].tolist(), until_ns], strict=True):
+        if rate <= 0 or at >= until_ns:
+            continue
+        begin, until = at / NS_PER_S, min(end, until_ns) / NS_PER_S
+        if contacts and contacts[-1][1] == begin:
+            contacts[-1] = (contacts[-1][0], until)
+        else:
+            contacts.append((begin, until))
+    return contacts
+
+
+def _drawn(scenario: Scenario, source: Source) -> tuple[EngineConfig, tuple[Link, ...]]:
+    from .trials import scenarios_of, trial_keys
+
+    key = trial_keys(scenario)[0]
+    one = scenarios_of(scenario)[key.setting]
+    setup = draw_trial(one, source, scenario.run.seed)
+    return engine_config(one, setup, key.congestion, key.scheduler), setup.links
+
+
+def _seconds(time_ns: int) -> float | None:
+    return None if time_ns == NEVER_NS else time_ns / NS_PER_S

@@ -1,0 +1,186 @@
+"""What a network can pass: a maximum flow over time beside all schedules of small cases, and beside trials."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine import EngineConfig, Hop, Link, Node, Objects, Transport
+from dstcc.engine.passing import Network, arrival_ns, least_delay_ns, lines_of, most_weight, passage
+
+S = 10**9
+UNIT = 1000
+"""Bytes that a link carries a second."""
+
+
+def line(name: str, delay_s: float, dark: list[tuple[int, int]], rate: int = 1) -> Link:
+    return Link(
+        name=name,
+        rate_bps=8.0 * UNIT * rate,
+        up_rate_bps=8.0 * UNIT,
+        delay_t_ns=(0,),
+        delay_ns=(round(delay_s * S),),
+        queue_bytes=10**9,
+        up_queue_bytes=10**9,
+        outages_ns=tuple((a * S, b * S) for a, b in dark),
+    )
+
+
+def path(first: Link, *onward: Hop, first_hop_of: int = -1) -> Link:
+    from dataclasses import replace
+
+    if not onward:
+        return first
+    total = first.delay_ns[0] + sum(hop.line.delay_ns[0] for hop in onward)
+    return replace(
+        first,
+        delay_ns=(total,),
+        first_t_ns=(0,),
+        first_delay_ns=first.delay_ns,
+        onward=onward,
+        first_hop_of=first_hop_of,
+    )
+
+
+def config(
+    *links: Link, release_s: list[int], deadline_s: list[int] | None = None, end_s: int = 12
+) -> EngineConfig:
+    count = len(release_s)
+    due = [end_s] * count if deadline_s is None else deadline_s
+    return EngineConfig(
+        seed=1,
+        links=links,
+        transport=Transport("open-loop", "minrtt", mss_bytes=UNIT, header_bytes=0),
+        objects=Objects(
+            chunk=np.arange(count),
+            layer=np.zeros(count, dtype=np.int64),
+            payload_bytes=np.full(count, UNIT),
+            release_ns=np.array(release_s) * S,
+            deadline_ns=np.array(due) * S,
+        ),
+        slot_ns=S,
+        duration_ns=end_s * S,
+    )
+
+
+def most_units(
+    lines: list[tuple[int, int, int, frozenset[int], int]],
+    storage: dict[int, int],
+    release: list[int],
+    end: int,
+) -> int:
+    """The most units at node 0's far end, the last node, by all schedules: a line (tail, head, delay, lit, rate) takes
+    up to `rate` units a lit second, which are at the head `delay` seconds on, in the same second where that is 0."""
+    last = max(head for _, head, *_ in lines)
+
+    @cache
+    def best(now: int, held: tuple[int, ...], flying: tuple[tuple[int, int], ...], step: int) -> int:
+        if step == 0:  # a second begins
+            if now == end:
+                return held[last]
+            held = tuple(
+                n
+                + sum(1 for at, node in flying if at == now and node == v)
+                + (sum(1 for r in release if r == now) if v == 0 else 0)
+                for v, n in enumerate(held)
+            )
+            flying = tuple(one for one in flying if one[0] > now)
+        if step == len(lines):
+            kept = tuple(min(n, storage.get(v, 10**9)) for v, n in enumerate(held))
+            return best(now + 1, kept, flying, 0)
+        tail, head, delay, lit, rate = lines[step]
+        found = 0
+        for sent in range(min(held[tail], rate if now in lit else 0) + 1):
+            after = list(held)
+            after[tail] -= sent
+            if delay == 0:
+                after[head] += sent
+                air = flying
+            else:
+                air = tuple(sorted((*flying, *[(now + delay, head)] * sent)))
+            found = max(found, best(now, tuple(after), air, step + 1))
+        return found
+
+    return best(0, (0,) * (last + 1), (), 0)
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_it_is_the_best_of_all_schedules(number: int) -> None:
+    """Two relays a and b beside a direct link, integer delays, contacts of whole seconds, small storages."""
+    random, end = Random(number), 6
+    dark = [sorted(random.sample(range(end), random.choice((0, 0, 2)))) for _ in range(6)]
+    outages = [[(d[0], d[1])] if d else [] for d in dark]
+    lit = [frozenset(t for t in range(end) if not any(a <= t < b for a, b in o)) for o in outages]
+    delay = [random.choice((0, 0, 1, 2)) for _ in range(6)]
+    rate = [random.choice((1, 1, 2)) for _ in range(6)]
+    storage = {1: random.randint(1, 2), 2: random.randint(1, 3)}
+    release = sorted(random.randint(0, 3) for _ in range(random.randint(1, 9)))
+    ends = [(0, 1), (1, 3), (0, 2), (2, 3), (1, 2), (0, 3)]
+    units = most_units(
+        [(*ends[i], delay[i], lit[i], rate[i]) for i in (0, 4, 2, 1, 3, 5)], storage, release, end
+    )
+    each = [line(str(i), delay[i], outages[i], rate[i]) for i in range(6)]
+    a, b = (Node(name=str(n), number=n, storage_bytes=UNIT * storage[n]) for n in (1, 2))
+    trial = config(
+        path(each[0], Hop(1, a, each[1])),
+        path(each[2], Hop(3, b, each[3])),
+        path(each[0], Hop(4, a, each[4]), Hop(3, b, each[3]), first_hop_of=0),
+        path(each[5]),
+        release_s=release,
+        end_s=end,
+    )
+    network = Network(trial, trial.objects.release_ns, trial.objects.payload_bytes.astype(float))
+    (found,) = network.most_bytes([end * S])
+    assert found / UNIT == pytest.approx(units, abs=1e-6)
+
+
+def two_hops(dark: list[tuple[int, int]], **keys: Any) -> EngineConfig:
+    node = Node(name="a", number=1, storage_bytes=keys.pop("storage_bytes", 10**6))
+    return config(path(line("up", 1, []), Hop(1, node, line("down", 2, dark))), **keys)
+
+
+def test_a_packet_waits_for_each_contact() -> None:
+    lines, paths = lines_of(two_hops([(0, 6), (9, 12)], release_s=[0]))
+    (row,) = paths
+    on_it = [lines[i] for i in row]
+    assert arrival_ns(on_it, 0, 12 * S) == (8 * S, 2)
+    assert arrival_ns(on_it, 7 * S, 12 * S) == (10 * S, 2)
+    assert arrival_ns(on_it, 8 * S, 12 * S)[1] == 1, "it comes as the contact ends"
+    took = passage(on_it, 12 * S)
+    assert took.least_ns == 3 * S and took.longest_ns == 8 * S
+
+
+def test_where_nothing_arrives_the_link_is_told() -> None:
+    lines, paths = lines_of(two_hops([(0, 12)], release_s=[0]))
+    assert passage([lines[i] for i in paths[0]], 12 * S).stuck == 1
+
+
+def test_the_bound_counts_what_waits_between_hops() -> None:
+    """Each hop alone could carry all four layers in time; one after the other two of them."""
+    trial = two_hops([(0, 6)], release_s=[0, 0, 4, 4], deadline_s=[10, 10, 10, 10])
+    assert most_weight(trial, np.ones(4)) == pytest.approx(2.0, abs=1e-6)  # from 6 to 8, with light to 10
+    assert most_weight(
+        two_hops([], release_s=[0, 0, 4, 4], deadline_s=[12] * 4), np.ones(4)
+    ) == pytest.approx(4)
+
+
+def test_full_storage_bounds_it() -> None:
+    """One packet waits for the contact at 6 s; from then on one a second comes through until the deadline at 12 s."""
+    trial = two_hops([(0, 6)], release_s=[0] * 4, deadline_s=[9] * 4, storage_bytes=UNIT)
+    assert most_weight(trial, np.ones(4)) == pytest.approx(1.0, abs=1e-6)
+    late = two_hops([(0, 6)], release_s=[0] * 6, deadline_s=[12] * 6, storage_bytes=UNIT)
+    assert most_weight(late, np.ones(6)) == pytest.approx(4.0, abs=1e-6)
+
+
+def test_the_least_playout_delay_waits_for_the_contact() -> None:
+    """A contact from 6 s on; 3 s of light: the layer of 0 s is there at 9 s at the earliest, the third at 11 s."""
+    trial = two_hops([(0, 6)], release_s=[0, 1, 2], deadline_s=[3, 4, 5], end_s=24)
+    found = least_delay_ns(trial, 3 * S)
+    assert found is not None and 8 * S <= found <= 9 * S
+    again = least_delay_ns(two_hops([(0, 6)], release_s=[0, 1, 2], deadline_s=[20, 21, 22], end_s=24), 20 * S)
+    assert again == found, "whatever delay is asked about"
+    assert least_delay_ns(two_hops([(0, 24)], release_s=[0], end_s=24), S) is None

@@ -1,0 +1,303 @@
+"""``[[node]]``, ``[[link]] from`` and ``to``, ``[[path]]``: what the engine gets, and what is refused by name."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine import simulate
+from dstcc.engine.config import Link as EngineLink
+from dstcc.errors import InputError, ScenarioError
+from dstcc.run.trials import SIMULATOR, run_trials
+from dstcc.scenario import (
+    Scenario,
+    describe,
+    draw_links,
+    draw_trial,
+    engine_config,
+    load_scenario,
+    load_source,
+    parse_override,
+    to_toml,
+)
+from dstcc.scenario.build import scale_of
+from dstcc.scenario.draws import draw_lines, longest_possible_rtt_s
+from dstcc.scenario.load import parse_scenario
+from dstcc.scenario.network import composed
+from dstcc.scenario.video import content_hash
+from dstcc_kernel.names import misfit
+
+S = 10**9
+TWO: dict[str, Any] = {
+    "scenario": {"name": "two orbiters", "duration_s": 3000},
+    "video": {"synthetic": {"chunk_s": 2.0, "layer_bps": [20_000, 20_000]}, "loop_to_s": 200},
+    "node": [
+        {"name": "lander"},
+        {
+            "name": "a",
+            "storage_bytes": 10**7,
+            "when_full": "lowest-layer",
+            "restart": {"at_s": [500, 600], "boot_s": 10},
+            "keeps_over_restart": True,
+        },
+        {"name": "b"},
+        {"name": "earth"},
+    ],
+    "link": [
+        {"name": "up-a", "from": "lander", "to": "a", "rate_bps": 200_000, "delay_s": 0.5},
+        {
+            "name": "a-earth",
+            "from": "a",
+            "to": "earth",
+            "rate_bps": 100_000,
+            "up_rate_bps": 4_000,
+            "delay_s": 300,
+            "outages": [[0, 250]],
+            "up_outages": [[10, 20]],
+            "loss": {"packet": 1e-3},
+            "cross_traffic": [{"rate_bps": 1000}],
+        },
+        {"name": "up-b", "from": "lander", "to": "b", "rate_bps": 200_000, "delay_s": 0.25},
+        {"name": "b-earth", "from": "b", "to": "earth", "rate_bps": 100_000, "delay_s": 310},
+        {"name": "b-a", "from": "b", "to": "a", "rate_bps": 50_000, "delay_s": 1},
+        {"name": "direct", "from": "lander", "to": "earth", "rate_bps": 1_000, "delay_s": 299},
+    ],
+    "path": [
+        {"via": ["up-a", "a-earth"]},
+        {"name": "over-b", "via": ["up-b", "b-earth"], "subflows": 2},
+        {"name": "long", "via": ["up-b", "b-a", "a-earth"], "flows": [{"congestion": "cubic"}]},
+        {"via": ["direct"]},
+    ],
+    "transport": {"congestion": "cubic"},
+}
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    """The network with other values at places such as ``node__1__name``; ``None`` takes the key out."""
+    document = deepcopy(TWO)
+    for place, value in keys.items():
+        at: Any = document
+        *way, last = (int(part) if part.isdigit() else part for part in place.split("__"))
+        for key in way:
+            at = at[key]
+        if value is None:
+            del at[last]
+        else:
+            at[last] = value
+    return document
+
+
+def network(**keys: Any) -> Scenario:
+    return parse_scenario(changed(**keys), source="net.toml")
+
+
+def test_paths_are_links_over_nodes() -> None:
+    scenario = network()
+    over_a, over_b, long, direct = draw_links(scenario, 1)
+    lines = {link.name: link for link in draw_lines(scenario, 1)}
+    assert [link.name for link in (over_a, over_b, long, direct)] == [
+        "up-a+a-earth",
+        "over-b",
+        "long",
+        "direct",
+    ]
+    assert over_a.delay_ns == (300_500_000_000,) and over_a.first_delay_ns == (500_000_000,)
+    assert long.delay_ns == (301_250_000_000,)
+    assert [hop.number for hop in long.onward] == [4, 1] and [hop.node.name for hop in long.onward] == [
+        "b",
+        "a",
+    ]
+    assert long.onward[1] == over_a.onward[0], "one hop and one node, whatever path goes over it"
+    assert over_a.onward[0].line == lines["a-earth"]
+    node = over_a.onward[0].node
+    assert (node.storage_bytes, node.when_full, node.keeps_over_restart) == (10**7, "lowest-layer", True)
+    assert (node.restart_ns, node.boot_ns) == ((500 * S, 600 * S), 10 * S)
+    assert (over_a.first_hop_of, over_b.first_hop_of, long.first_hop_of) == (-1, -1, 1)
+    assert over_b.subflows == 2 and len(long.flows) == 1 and not over_a.flows
+    assert direct.onward == () and direct.rate_bps == 1_000
+
+
+def test_both_directions_of_a_link_may_differ() -> None:
+    line = draw_lines(network(), 1)[1]
+    assert line.outages_ns == ((0, 250 * S),) and line.up_outages_ns == ((10 * S, 20 * S),)
+    assert (line.rate_bps, line.up_rate_bps) == (100_000, 4_000)
+    same = draw_lines(network(link__1__up_outages=None), 1)[1]
+    assert same.up_outages_ns is None, "those of the data's direction"
+    assert draw_lines(network(link__1__up_outages=[]), 1)[1].up_outages_ns == ()
+
+
+def test_the_scale_is_by_the_longest_path() -> None:
+    scenario = network()
+    assert longest_possible_rtt_s(scenario) == 2 * 310.25
+    assert scale_of(scenario) == 16  # 620.5 s in 40 s
+
+
+def test_a_network_is_written_as_it_was_read(tmp_path: Path) -> None:
+    scenario = network()
+    written = tmp_path / "again.toml"
+    written.write_text(to_toml(scenario))
+    again = load_scenario(written)
+    assert again == scenario and content_hash(again) == content_hash(scenario)
+    assert content_hash(network(node__1__storage_bytes=2 * 10**7)) != content_hash(scenario)
+    assert content_hash(network(path__0__via=["up-b", "b-a", "a-earth"], path__2=None)) != content_hash(
+        scenario
+    )
+
+
+def test_overrides_reach_nodes_with_units(tmp_path: Path) -> None:
+    written = tmp_path / "net.toml"
+    written.write_text(to_toml(network()))
+    scenario = load_scenario(written, [parse_override("node.1.storage_bytes='2 MiB'")])
+    assert scenario.node[1].storage_bytes == 2 << 20
+
+
+def test_a_record_says_what_is_on_the_way() -> None:
+    said: dict[str, Any] = describe(draw_links(network(), 1)[0], 3000)
+    (onward,) = said["onward"]
+    assert onward["node"] == "a" and onward["outage_s"] == 250 and onward["loss"] == {"packet": 1e-3}
+    assert "onward" not in describe(draw_links(network(), 1)[3], 3000)
+
+
+def line(t_s: list[float], delay_s: list[float]) -> EngineLink:
+    return EngineLink(
+        name="x",
+        rate_bps=1.0,
+        up_rate_bps=1.0,
+        delay_t_ns=tuple(round(t * S) for t in t_s),
+        delay_ns=tuple(round(d * S) for d in delay_s),
+        queue_bytes=1,
+        up_queue_bytes=1,
+    )
+
+
+def test_light_times_add_up_to_the_nanosecond() -> None:
+    random = Random(7)
+    for _ in range(20):
+        lines = []
+        for _ in range(random.randint(2, 4)):
+            rows = random.randint(1, 5)
+            t_s = sorted(random.sample(range(2_000), rows))
+            lines.append(line([float(t) for t in t_s], [random.uniform(1, 400) for _ in t_s]))
+        try:
+            t_ns, total_ns = composed(lines)
+        except ValueError:
+            continue
+        for _ in range(20):
+            at = entered = random.randint(0, 3_000 * S)
+            for one in lines:
+                at += round(float(np.interp(at, one.delay_t_ns, one.delay_ns)))
+            falls = any(np.any(np.diff(one.delay_ns) <= -np.diff(one.delay_t_ns)) for one in lines)
+            if not falls:
+                assert abs(np.interp(entered, t_ns, total_ns) - (at - entered)) <= len(lines) + 1
+
+
+def test_nodes_store_what_a_queue_would_lose() -> None:
+    """Earth's link is away for 250 s: with storage all of 200 s of video waits, without it is lost."""
+
+    def brought(**keys: Any) -> float:
+        document = changed(
+            path=[{"via": ["up-a", "a-earth"]}], link__1__loss=None, link__1__cross_traffic=None
+        )
+        document["node"] = [document["node"][0], {"name": "a", **keys}, document["node"][3]]
+        document["link"] = document["link"][:2]
+        document["transport"] = {"controller": "dstcc"}
+        document["playout"] = {"delay_s": 1000}
+        (trial,) = run_trials(parse_scenario(document, source="net.toml"), jobs=1)
+        assert trial.metrics is not None, trial.error
+        return float(trial.metrics.values["weighted_layers"] or 0)
+
+    assert brought(storage_bytes=10**7) == 1
+    assert brought() < 0.9
+
+
+def test_the_engine_takes_what_is_drawn() -> None:
+    scenario = network()
+    source = load_source(scenario)
+    setup = draw_trial(scenario, source, 1)
+    result = simulate(engine_config(scenario, setup, "cubic", "minrtt"))
+    assert {node.number for node in result.nodes} == {1, 2}
+    assert sum(node.came_packets for node in result.nodes) > 100
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"path__0__via": ["up-a", "b-earth"]}, "path.0.via: not connected: 'up-a' leads to 'a', 'b-earth' begins"),
+        ({"path__0__via": ["up-a"]}, "path.1.via: ends at 'earth', but the first path at 'a'"),
+        ({"path__1__via": ["b-earth"]}, "path.1.via: begins at 'b', but the first path at 'lander'"),
+        (
+            {"link__4__to": "lander", "path__2__via": ["up-b", "b-a", "up-a", "a-earth"]},
+            "path.2.via: a loop: it comes to 'lander' twice",
+        ),
+        ({"path__0__via": ["up-c", "a-earth"]}, "path.0.via: no link is named 'up-c'"),
+        ({"path__0__via": []}, "path.0.via = []"),
+        ({"path__3__via": ["up-a", "a-earth"]}, "path.3.via: is another path's"),
+        ({"path__3__name": "over-b"}, "path.3.name: two paths are named 'over-b'"),
+        ({"path": []}, "path: missing: give each subflow's links"),
+        ({"link__0__to": "c"}, "link.0.to: no node is named 'c' (lander, a, b, earth)"),
+        ({"link__0__from": "Lander"}, "link.0.from: no node is named 'Lander'"),
+        ({"link__0__from": None}, "link.0.from: missing"),
+        ({"link__0__to": "lander"}, "link.0.to: leads from 'lander' to itself"),
+        ({"link__0__subflows": 2}, "link.0.subflows: not between nodes"),
+        ({"link__0__relay": {"at": 0.5, "rate_bps": 1e5}}, "link.0.relay: not between nodes"),
+        ({"link__0__flows": [{"congestion": "cubic"}]}, "link.0.flows: not between nodes"),
+        ({"node__2__name": "a"}, "node.2.name: two nodes are named 'a'"),
+        ({"node__0__storage_bytes": 10**6}, "node.0.storage_bytes: 'lander' is an end of the paths"),
+        ({"node__3__keeps_over_restart": True}, "node.3.keeps_over_restart: 'earth' is an end of the paths"),
+        ({"node__1__storage_bytes": 1499}, "node.1.storage_bytes: 1499 bytes hold no packet, which has up to 1500"),
+        ({"node__1__when_full": "drop-tial"}, "node.1.when_full = 'drop-tial'"),
+        ({"node__1__restart": {"at_s": [5, 6], "boot_s": 10}}, "comes before the boot"),
+        ({"node__1__storage": 5}, "node.1.storage: unknown key; did you mean 'storage_bytes'?"),
+        ({"link__0__form": "a"}, "link.0.form: unknown key; did you mean 'from'?"),
+        ({"scenario__duration_s": None}, "node: needs duration_s in [scenario]"),
+        ({"transport": {"congestion": "ltp"}}, "transport.congestion: 'ltp' is a protocol of one hop"),
+        (
+            {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
+            "transport.restart: what nodes hold would go on",
+        ),
+        (
+            {"transport": {"congestion": "cubic", "scheduler": "layer-pinned", "layer_links": ["a", "b"]}},
+            "transport.layer_links: needs one subflow a path",
+        ),
+        ({"transport": {"congestion": "fixed", "fixed_cwnd_segments": [1, 2]}}, "2 values for 4 paths"),
+        ({"link__1__up_outages": [[5, 4]]}, "link.1.up_outages"),
+        ({"path__2__flows": [{"congestion": "ltp"}]}, "path.2.flows.0.congestion"),
+    ],
+)  # fmt: skip
+def test_what_is_no_network_is_refused_by_name(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        network(**keys)
+    assert said in str(refused.value) and str(refused.value).startswith("net.toml: ")
+
+
+def test_a_node_that_no_link_reaches_is_refused() -> None:
+    document = changed()
+    document["node"].append({"name": "probe"})
+    with pytest.raises(ScenarioError, match=r"node\.4\.name: no link reaches 'probe'"):
+        parse_scenario(document, source="net.toml")
+
+
+def test_a_variant_cannot_have_what_nodes_refuse() -> None:
+    document = changed()
+    document["variant"] = [{"label": "by ltp", "congestion": "ltp"}]
+    with pytest.raises(ScenarioError, match=r"variant\.0.*'ltp' is a protocol of one hop"):
+        parse_scenario(document, source="net.toml")
+
+
+@pytest.mark.parametrize("key", ["from", "to", "path"])
+def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
+    override = "path=[{via=['x']}]" if key == "path" else f"link.0.{key}=earth"
+    with pytest.raises(ScenarioError, match=r"needs \[\[node\]\] tables"):
+        load_scenario(minimal, [parse_override(override)])
+
+
+def test_what_has_no_nodes_refuses_them_by_name() -> None:
+    assert misfit(network()) == "node: nodes that store and forward exist in the simulator only"
+    assert misfit(network(transport={"controller": "dstcc"})) == misfit(network())
+    with pytest.raises(InputError, match="packet logs are of single links"):
+        SIMULATOR.check(network(), load_source(network()), {}, logs=True)
