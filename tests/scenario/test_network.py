@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dstcc_kernel.names import misfit
 
 from dstcc.engine import simulate
 from dstcc.engine.config import Link as EngineLink
@@ -30,7 +31,6 @@ from dstcc.scenario.draws import draw_lines, longest_possible_rtt_s
 from dstcc.scenario.load import parse_scenario
 from dstcc.scenario.network import composed
 from dstcc.scenario.video import content_hash
-from dstcc_kernel.names import misfit
 
 S = 10**9
 TWO: dict[str, Any] = {
