@@ -10,7 +10,9 @@
 A time is ``+seconds`` or ``yyyy/mm/dd-hh:mm:ss`` (UTC). Here ``+0`` is the start of the run; a file that names dates
 needs a run whose scenario has a start date. Rates are whole numbers, as in ION. Seconds may have decimals, down to a
 microsecond, where ION has whole ones, and so may light seconds, which ION truncates. Registration (``-1``) and
-hypothetical (``0``) contacts have no times, and ION's other commands do not belong in a plan: both are refused.
+hypothetical (``0``) contacts have no times and are refused. Of a whole ``ionrc`` file the commands that say nothing of
+contacts (:data:`OTHERS`, ``m horizon`` among them: here a plan counts to its end) are skipped and named once
+(``Plan.skipped``). Those that change a plan (``d``, ``c``) are refused.
 
 Source: the manual page ionrc(5) of ION-DTN, commands ``a contact``, ``a range`` and ``@``.
 """
@@ -41,6 +43,9 @@ MOST_S = 10**10
 EDGE_S = 0.001
 """Time in which the delay steps from one range to the next, since the times of a table's rows must increase; half of a
 range that is shorter than twice this."""
+OTHERS = ("1", "e", "h", "i", "l", "m", "q", "r", "s", "v", "x", "?")
+"""Commands of ionadmin that are no part of a plan: start and stop, lists, echo, and ``m``, which manages ION's own
+clock, rates and horizon."""
 CONTACT = "a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]"
 RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
 
@@ -81,6 +86,8 @@ class Plan:
 
     contacts: tuple[Contact, ...] = ()
     ranges: tuple[Range, ...] = ()
+    skipped: tuple[str, ...] = ()
+    """Commands of the file that are no part of a plan, each once."""
 
     def windows(self, source: int, destination: int) -> Windows:
         """When ``source`` may send to ``destination``; without any contact an ``InputError`` lists the plan's pairs."""
@@ -161,6 +168,7 @@ def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact
     """Like :func:`read_plan`, from text; ``name`` is what messages call it."""
     contacts: list[tuple[int, Contact]] = []
     ranges: list[tuple[int, Range]] = []
+    skipped: dict[str, None] = {}
     reference = 0.0
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
@@ -175,13 +183,17 @@ def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact
                     contacts.append((number, _contact(fields, clock)))
                 case ["a", "range", *fields]:
                     ranges.append((number, _range(fields, clock)))
+                case [command, *rest] if command in OTHERS:
+                    skipped[" ".join([command, *rest[: command == "m"]])] = None
                 case _:
                     raise _Broken(f"a line is '{CONTACT}', '{RANGE}', '@ TIME' or a # comment")
         except _Broken as broken:
             raise InputError(f"{name}:{number}: {broken}; found: {line.strip()!r}") from None
     _apart((((one.source, one.destination), one.from_s, one.to_s, number) for number, one in contacts), name)
     _apart((((one.one, one.other), one.from_s, one.to_s, number) for number, one in ranges), name)
-    return Plan(tuple(sorted(one for _, one in contacts)), tuple(sorted(one for _, one in ranges)))
+    return Plan(
+        tuple(sorted(one for _, one in contacts)), tuple(sorted(one for _, one in ranges)), tuple(skipped)
+    )
 
 
 def write_plan(plan: Plan, path: str | Path, start: datetime | None = None) -> None:

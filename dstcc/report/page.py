@@ -188,7 +188,7 @@ class SectionView:
     def figures(self, place: str) -> Iterator[tuple[str, str, Drawn, str]]:
         """Key, title, figure and caption of each registered figure of that place."""
         for _key, one in sorted(FIGURES.items()):
-            if one.place == place:
+            if one.place == place and one.wanted(self.section):
                 draw = partial(one.draw, self.section, self._tables, self._looks)
                 rows = partial(one.rows, self.section, self._tables)
                 yield one.key, one.title, self._plot(one.key, draw, one.label(self), rows), one.caption(self)

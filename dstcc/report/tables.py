@@ -28,6 +28,8 @@ CHUNK_COLUMNS = (
     "played_level",
 )
 LINK_COLUMNS = ("link", "t_s", "open", "ebn0_db", "sun_earth_probe_deg")
+NODE_COLUMNS = ("t_s", "node", "held_bytes", "dropped_packets", "lost_in_restarts_packets")
+HOP_COLUMNS = ("t_s", "link", "sent_packets", "up_sent_packets")
 SAMPLE_COLUMNS = ("t_s", "subflow", "link", "cwnd_segments", "srtt_s", "rate_bps")
 
 
@@ -52,6 +54,22 @@ class Tables:
             rows = trial.run.links()
             rows = rows.filter(pc.equal(rows["seed"], trial.seed))
             self._read[key] = {name: _numbers(rows[name]) for name in LINK_COLUMNS}
+        return self._read[key]
+
+    def nodes(self, trial: Trial) -> Columns:
+        """A row per node and slot, :data:`NODE_COLUMNS`; none of a run without nodes."""
+        return self._of_network(trial, "nodes", NODE_COLUMNS)
+
+    def hops(self, trial: Trial) -> Columns:
+        """A row per link between nodes and slot, :data:`HOP_COLUMNS`, likewise."""
+        return self._of_network(trial, "hops", HOP_COLUMNS)
+
+    def _of_network(self, trial: Trial, name: str, columns: tuple[str, ...]) -> Columns:
+        key = (trial.run.path, name, trial.id)
+        if key not in self._read:
+            rows = trial.run.nodes() if name == "nodes" else trial.run.hops()
+            rows = rows.filter(pc.equal(rows["trial"], trial.id))
+            self._read[key] = {column: _numbers(rows[column]) for column in columns}
         return self._read[key]
 
     def _columns(self, trial: Trial, name: str, columns: tuple[str, ...]) -> Columns:

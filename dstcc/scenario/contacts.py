@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -96,6 +96,13 @@ def clipped(link: Link, about: About, way: str, obstacles: Obstacles) -> Iterato
             f"link {link.name}: contact {way} {_span(contact, about.start)}: {_seconds(length - lost_s)} of its "
             f"{_seconds(length)} s are left: {reasons}"
         )
+
+
+def skipped(links: Iterable[Link], about: About) -> Iterator[str]:
+    """A sentence for each plan of these links with commands that are no part of one."""
+    for name, link in {link.contacts: link for link in links if link.contacts is not None}.items():
+        if others := plan_of(link, about).skipped:
+            yield f"{name}: skipped, as no part of a contact plan: {', '.join(others)}"
 
 
 def length_s(about: About) -> float:

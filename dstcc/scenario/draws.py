@@ -21,6 +21,7 @@ from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError, ScenarioError
 
 from .changing import Steps, chain_until_s, least, rate_rows, shares
+from .contacts import skipped
 from .fields import AS_DOWN, NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
@@ -47,7 +48,7 @@ def draw_lines(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
 def link_notes(scenario: Scenario) -> tuple[str, ...]:
     """Warnings for a reader of the run: uplinks that are assumed, and link values outside their tables, under the first
     seed."""
-    notes: list[str] = []
+    notes: list[str] = [*skipped(scenario.link, scenario.scenario)]
     for link in scenario.link:
         known = physics(link, scenario.scenario, scenario.run.seed)
         notes += known.notes

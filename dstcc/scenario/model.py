@@ -58,7 +58,7 @@ from .fields import (
 )
 from .lanes import check_window, check_windows
 from .losses import LossModel
-from .network import MAX_NODES, MAX_PATHS, Node, Path, Way, check_network, ways_of
+from .network import MAX_NODES, MAX_PATHS, Node, Path, Way, check_network, ways_of, with_numbers
 from .physics import abstract_keys
 from .physics import check as check_physics
 from .relay import Relay
@@ -242,7 +242,10 @@ class Link(Table):
     def _complete(self) -> Link:
         for key in ("source", "destination"):
             if (getattr(self, key) is None) != (self.contacts is None):
-                raise broken("a contact plan needs source and destination, and they a plan", key=key)
+                raise broken(
+                    "a contact plan needs source and destination (or the numbers of its nodes), and they a plan",
+                    key=key,
+                )
         for key in ("rate_bps", "delay_s"):
             if getattr(self, key) is None and self.profile is None and self.contacts is None:
                 raise broken("missing; give it, a profile, or contacts", key=key)
@@ -477,6 +480,11 @@ class Scenario(Table):
     run: Run = Run()
     variant: Annotated[tuple[Variant, ...], AsTuple, Field(max_length=MAX_VARIANTS)] = ()
     expect: Bounds = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nodes_of_plans(cls, data: Any) -> Any:
+        return with_numbers(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _whole(self) -> Scenario:

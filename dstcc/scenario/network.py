@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -46,6 +46,8 @@ class Node(Table):
     """``[[node]]``: an end of the network, or a node on the way."""
 
     name: _Name
+    number: Annotated[int, Field(ge=1)] | None = None
+    """What contact plans call it."""
     storage_bytes: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 0
     """Of all that waits there, in wire bytes. 0: each link has its own queue, and what meets an outage is lost."""
     when_full: Literal["drop-tail", "drop-head", "lowest-layer"] = "drop-tail"
@@ -108,6 +110,26 @@ def nodes_on(scenario: Scenario, way: Way) -> tuple[str, ...]:
     return (str(links[0].from_), *(str(link.to) for link in links))
 
 
+def with_numbers(document: dict[str, Any]) -> dict[str, Any]:
+    """A scenario's document in which a link's plan has the numbers of its nodes, where the link does not say others."""
+    nodes, links = document.get("node"), document.get("link")
+    if not nodes or not isinstance(nodes, (list, tuple)) or not isinstance(links, (list, tuple)):
+        return document
+    number = {
+        str(node.get("name")): node["number"]
+        for node in nodes
+        if isinstance(node, dict) and node.get("number")
+    }
+    filled = []
+    for link in links:
+        known: dict[str, Any] = {}
+        if isinstance(link, dict) and link.get("contacts"):
+            ends = {"source": str(link.get("from")), "destination": str(link.get("to"))}
+            known = {key: number[name] for key, name in ends.items() if name in number}
+        filled.append({**known, **link} if known else link)
+    return {**document, "link": filled}
+
+
 # ---------------------------------------------------------------------------------------------------------- checks
 
 
@@ -151,11 +173,14 @@ def _check_without_nodes(scenario: Scenario) -> None:
 
 def _check_nodes(scenario: Scenario) -> None:
     names = [node.name for node in scenario.node]
+    numbers = [node.number for node in scenario.node]
     full = scenario.transport.mss_bytes + HEADER_BYTES
     reached = {end for link in scenario.link for end in (link.from_, link.to)}
     for number, node in enumerate(scenario.node):
         if node.name in names[:number]:
             raise broken(f"two nodes are named '{node.name}'", key=f"node.{number}.name")
+        if node.number is not None and node.number in numbers[:number]:
+            raise broken(f"{node.number} is another node's", key=f"node.{number}.number")
         if node.name not in reached:
             raise broken(f"no link reaches '{node.name}'", key=f"node.{number}.name")
         if 0 < node.storage_bytes < full:

@@ -196,7 +196,7 @@ def test_dates_may_lie_before_the_start():
         ("a range +0 +10 1 2", "a range is 'a range START STOP ONE OTHER LIGHT_SECONDS'"),
         ("a range +0 +10 1 2 inf", "a range in light seconds is a decimal number, not 'inf'"),
         ("@", "a line is"),
-        ("m horizon +0", "a line is 'a contact"),
+        ("d contact +0 1 2", "a line is 'a contact"),
         ("contact +0 +10 1 2 5", "a line is"),
     ],
 )
@@ -246,3 +246,20 @@ def test_a_contact_has_a_part_in_the_run_wherever_it_begins_and_ends():
     )
     assert [one.rate_bytes_s for one in plan.between(1, 2, 100.0)] == [5, 6, 7]
     assert [one.rate_bytes_s for one in plan.between(1, 2, 20.0)] == [5]
+
+
+def test_a_whole_ionrc_is_read_and_what_is_no_plan_is_named_once() -> None:
+    text = """1 1 ""
+s
+m horizon +0
+m production 1000000
+m horizon +100
+@ +0
+a contact +0 +10 1 2 5
+a range +0 +10 1 2 3
+e 1
+"""
+    plan = parse_plan(text)
+    assert plan.skipped == ("1", "s", "m horizon", "m production", "e")
+    assert len(plan.contacts) == len(plan.ranges) == 1
+    assert parse_plan("a contact +0 +10 1 2 5").skipped == ()

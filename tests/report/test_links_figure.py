@@ -14,12 +14,12 @@ from dstcc.report.figures.links import (
     CURVES,
     FLAT_IN,
     Scene,
-    _contacts,
     _curve,
     _edges,
     _height,
     _open,
     _step_text,
+    draw_contacts,
 )
 from dstcc.report.numbers import Unit
 
@@ -59,7 +59,7 @@ def test_a_contact_is_from_the_row_that_is_up_to_the_one_that_is_not(
 
 def test_each_link_has_a_row_of_bars() -> None:
     axes = Figure().add_subplot()
-    _contacts(axes, scene(mars=rows([True, False, True, True]), moon=rows([False, True, False, False])))
+    draw_contacts(axes, scene(mars=rows([True, False, True, True]), moon=rows([False, True, False, False])))
     bars = [
         [(box.x0, box.x1, (box.y0 + box.y1) / 2) for box in (path.get_extents() for path in one.get_paths())]
         for one in axes.collections

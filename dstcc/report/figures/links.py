@@ -63,7 +63,7 @@ class Scene:
 def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False) -> str:
     """A bar of contacts for each link, Eb/N0 and the Sun's angle where there are any, and a line an algorithm."""
     trials = section.representative
-    scene = _scene(section, trials, tables)
+    scene = scene_of(section, trials, tables)
     curves = [(column, label) for column, label in CURVES if column in _known(scene.links)]
     heights = [BAR_IN * len(scene.names)] * bool(scene.names)
     heights += [_height(scene, column) for column, _ in curves] + [HOME_IN]
@@ -76,7 +76,7 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
             figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
         )
         if scene.names:
-            _contacts(panels[0], scene)
+            draw_contacts(panels[0], scene)
         for axes, (column, label) in zip(panels[-1 - len(curves) : -1], curves, strict=True):
             _curve(axes, scene, column, label)
         _home(panels[-1], trials, tables, scene, lines)
@@ -131,7 +131,8 @@ def _known(links: dict[str, Columns]) -> tuple[str, ...]:
     )
 
 
-def _scene(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene:
+def scene_of(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene:
+    """The links of some trials, and the time that a figure of them shows."""
     rows = tables.links(trials[0])
     names = tuple(dict.fromkeys(str(name) for name in rows["link"]))
     links = {name: {key: values[rows["link"] == name] for key, values in rows.items()} for name in names}
@@ -146,7 +147,8 @@ def _height(scene: Scene, column: str) -> float:
     return CURVE_IN if nearest < SUN_FAR_DEG else FLAT_IN
 
 
-def _contacts(axes: Axes, scene: Scene) -> None:
+def draw_contacts(axes: Axes, scene: Scene) -> None:
+    """A bar of contacts for each link."""
     for row, name in enumerate(scene.names):
         spans = [
             (begin / scene.clock.factor, length / scene.clock.factor) for begin, length in _open(scene, name)

@@ -58,6 +58,8 @@ class SectionFigure:
     caption: Callable[[Shown], str]
     rows: Callable[[Section, Tables], Iterator[Sequence[Any]]]
     """The numbers that it draws, the heading first."""
+    wanted: Callable[[Section], bool] = lambda _: True
+    """Whether a section has it."""
 
 
 def finding(algorithms: Iterable[Algorithm], metric: str) -> str:
