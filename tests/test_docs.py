@@ -104,7 +104,7 @@ def models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def test_every_scenario_key_is_described():
-    keys = {key for model in models(Scenario) for key in model.model_fields}
+    keys = {field.alias or name for model in models(Scenario) for name, field in model.model_fields.items()}
     assert {"lanes_per_link", "gilbert_elliott", "layer_bps", "log_uniform"} <= keys
     assert keys - code_words("docs/scenario.md") == set()
 

@@ -26,7 +26,8 @@ def tables(kind: object) -> list[type[BaseModel]]:
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     """Every key of a model and of the tables in it, dotted: ``link.loss.packet``."""
-    for name, field in model.model_fields.items():
+    for python_name, field in model.model_fields.items():
+        name = field.alias or python_name
         yield prefix + name
         for table in tables(field.annotation):
             yield from keys(table, f"{prefix}{name}.")
