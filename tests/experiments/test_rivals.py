@@ -56,9 +56,31 @@ def test_a_cell_fails_by_the_mean_of_paired_differences(capsys: pytest.CaptureFi
     refused = {"cell": CELL.name, "transport": "dstcc-lanes", "seed": 1, "error": "no"}
     assert print_table([*rows, *near, *above, refused], [CELL]) == [CELL.name]
     said = capsys.readouterr().out
-    assert "| **0.020, cubic** |" in said
+    assert "| 0.020 below cubic |" in said
     assert "| refused |" in said
     assert json.dumps(rows)  # what is kept is JSON
+
+
+def test_who_is_told_the_rates_is_held_against_who_is_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(CELL.name, "dstcc", 1, 0.8), row(CELL.name, "coded, told", 1, 0.82)]
+    assert rivals.failures(rows, CELL) == ["0.020 below coded, told"]
+    assert rivals.failures([*rows, row(CELL.name, "dstcc, told", 1, 0.815)], CELL) == []
+    assert rivals.failures([*rows, row(CELL.name, "dstcc, told", 1, 0.83)], CELL) == [
+        "less than 0.97 of itself told"
+    ]
+    narrow = [row(CELL.name, "dstcc, up 2", 1, 0.78), row(CELL.name, "dstcc, up 256", 1, 0.8)]
+    short = [*rows[:1], *narrow]
+    assert print_table(short, [CELL], tmp_path / "all.csv", short=True) == [CELL.name]
+    assert "0.020 less with an uplink of 2 kbit/s than of 256" in capsys.readouterr().out
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 2
+
+
+def test_uplinks_are_those_of_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [link.up_rate_bps for link in CELL.under("dstcc, up 8", 1).link] == [8000, 8000]
+    demo = next(cell for cell in cells() if "up 2 kbit/s" in cell.name)
+    assert "dstcc, up 8" not in demo.transports and "dstcc, told" in demo.transports
 
 
 def test_a_trial_is_its_weight_and_its_bytes() -> None:
