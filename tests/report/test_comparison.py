@@ -207,7 +207,9 @@ def test_lanes_and_knowledge_that_differ_are_said_in_the_same_sentence() -> None
     assert said.startswith("a (64/2 lanes) delivered most video")
     assert "b (32/2 lanes) 4" in said
     others = equal | {"b": footing(32, 2, "line")}
-    assert "b (32/2 lanes, knows its transmitter's rate)" in leading(compare({"a": HIGH, "b": LOW}, footings=others))
+    assert "b (32/2 lanes, knows its transmitter's rate)" in leading(
+        compare({"a": HIGH, "b": LOW}, footings=others)
+    )
 
 
 def test_those_on_equal_lanes_are_ranked_among_themselves() -> None:
