@@ -1,4 +1,4 @@
-"""What the demo plays over playout delays and rates of the uplinks: tables of docs/learning.md.
+"""What the demo plays over playout delays and rates of the uplinks: tables of docs/referee.md and docs/learning.md.
 
     python -m experiments.demo_grid [--seeds 10] [--first 701] [--rtts 2.5].. [--up 2].. [ALGORITHM..]
 
@@ -26,7 +26,7 @@ TOLD = Variant(
     congestion="open-loop",
     set={"mode": "coded", "handshake": False, "coding": {"repair": "auto", "block_s": 60}},
 )
-ALGORITHMS = ("dstcc", TOLD.label, "ltp", "open-loop", "tuned cubic", "dstcc-lanes on 16 lanes")
+ALGORITHMS = ("dstcc", "ltp", "open-loop", "tuned cubic", "dstcc-lanes on 16 lanes")
 RTTS, UP_KBPS = (2.5,), (2.0,)
 
 
