@@ -1,6 +1,6 @@
-"""What coded packets that find their rate play on each mission: a table of docs/learning.md.
+"""What `dstcc` plays on each mission: a table of docs/learning.md.
 
-    python -m experiments.paced_missions [--seeds 3] [--first 701] [--only TEXT].. [MISSION..]
+    python -m experiments.paced_missions [--seeds 3] [--first 701] [--only NAME].. [MISSION..]
 
 Interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds, on examples/missions, the demo
 and examples/relays/further-on.toml, each without its own algorithms, settings and restarts: what a user gets who names
@@ -27,11 +27,10 @@ MISSIONS = (
 )
 LANES = 'mode = "lanes", lanes_per_link = 16'
 TRANSPORTS = {
-    "coded, paced": '{congestion = "paced"}',
+    "dstcc": '{controller = "dstcc"}',
     "coded, told": '{congestion = "open-loop", mode = "coded", handshake = false}',
     "ltp, told": f'{{congestion = "ltp", {LANES}}}',
     "cubic": f'{{congestion = "cubic", {LANES}}}',
-    "dstcc": '{controller = "dstcc"}',
     "dstcc-lanes": f'{{controller = "dstcc-lanes", controller_lanes = 16, {LANES}}}',
 }
 """Each the whole `[transport]` but for the size of a packet."""
@@ -62,10 +61,12 @@ def plays(scenario: Scenario) -> dict[str, list[float]]:
 @click.argument("missions", nargs=-1)
 @click.option("--seeds", default=3, show_default=True, help="Number of seeds.")
 @click.option("--first", default=701, show_default=True, help="The first seed.")
-@click.option("--only", default=("",), multiple=True, help="Transports whose name has this text.")
+@click.option(
+    "--only", type=click.Choice(list(TRANSPORTS)), multiple=True, help="Transports; all unless given."
+)
 def main(missions: tuple[str, ...], seeds: int, first: int, only: tuple[str, ...]) -> None:
     """Print the table."""
-    chosen = [name for name in TRANSPORTS if any(text in name for text in only)]
+    chosen = [name for name in TRANSPORTS if not only or name in only]
     heading("Missions", ("mission", *chosen, "bound"))
     for path in MISSIONS:
         if missions and path.stem not in missions:

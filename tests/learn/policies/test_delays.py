@@ -76,6 +76,16 @@ def test_nor_does_it_hurt_other_senders(transport: str) -> None:
     test_more_time_does_not_hurt(DEMO_BPS, (0.75, 1.5, 2.0, 2.5, 3.0), transport)
 
 
+def test_nor_does_it_hurt_dstcc_whatever_the_layers_are() -> None:
+    """Drawn once: three sources of one to four layers at four fifths to all of what the links carry, four delays each."""
+    draws = np.random.default_rng(34)
+    for _ in range(3):
+        shares = draws.dirichlet(np.ones(draws.integers(1, 5)))
+        delays = sorted(draws.choice(np.arange(0.6, 4.01, 0.2), 4, replace=False))
+        layers = [round(max(share, 0.03) * draws.uniform(282_000, 350_000)) for share in shares]
+        test_more_time_does_not_hurt(layers, tuple(map(float, delays)), "dstcc")
+
+
 @pytest.mark.slow
 def test_more_time_does_not_hurt_whatever_the_layers_are() -> None:
     """Drawn once: forty sources of one to four layers at four fifths of what the links carry, five delays each."""
