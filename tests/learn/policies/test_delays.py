@@ -77,7 +77,7 @@ def test_nor_does_it_hurt_other_senders(transport: str) -> None:
 
 
 def test_nor_does_it_hurt_dstcc_whatever_the_layers_are() -> None:
-    """Drawn once: three sources of one to four layers at four fifths to all of what the links carry, four delays each."""
+    """Drawn once: three sources of one to four layers, at four fifths to all of what the links carry."""
     draws = np.random.default_rng(34)
     for _ in range(3):
         shares = draws.dirichlet(np.ones(draws.integers(1, 5)))
