@@ -5,7 +5,7 @@ the rate follows from the round trip, so that cells of one row differ by constan
 ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
 links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
 has a third link, with twice the first one's round trip and a hundredth of its losses. Ten have one link, a shallow
-queue and no losses. Smaller ones have lanes on one link: over queues of 0.23 to 0.3 of what it holds, one size a seed,
+queue and no losses. Smaller ones have lanes on one link: over queues of 0.2 to 0.3 of what it holds, one size a seed,
 as nothing else is left to chance there; with losses both ways and an outage; in Mars' true time. Others have three
 such links, with lanes and in one stream.
 """
@@ -36,8 +36,8 @@ CHUNKS_PER_RTT = 25
 DELAY_RTTS = 2.5
 SHALLOW = 0.25
 """Of the bandwidth-delay product: a queue that slow start overflows, and lanes of one link with it."""
-SHALLOWS = (0.23, 0.3)
-"""The same, from the first seed to the last of :data:`SIZES`."""
+SHALLOWS = {2: (0.2, 0.3), 8: (0.23, 0.3), 16: (0.23, 0.3)}
+"""The same by lanes, from the first seed to the last of :data:`SIZES`."""
 SIZES = 8
 SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
 """Bandwidth-delay products by lanes: the shallowest queue takes each lane's initial window and the ACK that ends its
@@ -155,9 +155,9 @@ def _missions() -> Iterator[Cell]:
 
 def _small(alone: Cell) -> Iterator[Cell]:
     """Short runs, so that each cell can have many: lanes on one link, and three links."""
-    shallow = alone._replace(queue_share=SHALLOWS[0], queue_to=SHALLOWS[1])
-    for name, lanes in product(("cubic", "newreno", "westwood", "bbr"), (2, 8, 16)):
-        yield shallow._replace(congestion=name, lanes=lanes, bdp_packets=SHALLOW_PACKETS[lanes])
+    for name, (lanes, (least, most)) in product(("cubic", "newreno", "westwood", "bbr"), SHALLOWS.items()):
+        shallow = alone._replace(queue_share=least, queue_to=most, bdp_packets=SHALLOW_PACKETS[lanes])
+        yield shallow._replace(congestion=name, lanes=lanes)
     troubled = alone._replace(queue_share=1.0, loss=1e-3, up_loss=1e-2, outage_rtts=4)
     for name in ("cubic", "newreno", "westwood"):
         yield troubled._replace(congestion=name, lanes=8)

@@ -46,7 +46,7 @@ APART: dict[tuple[str, str], float] = {
     ("joins", "westwood"): 0.87,
     ("joins", "vegas"): 0.88,
     ("joins", "bic"): 0.87,
-    ("near-second", "cubic"): 0.31,
+    ("near-second", "cubic"): 0.56,
     ("near-second", "vegas"): 0.44,
     ("three-links", "vegas"): 0.84,
     ("placed-full", "cubic"): 0.90,
