@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from dstcc.errors import ScenarioError, shortened
 from dstcc.extensions import anchored, is_file
@@ -19,6 +20,7 @@ from dstcc.trust import name as trust
 from .coding import is_rates_file
 from .losses import LOSSES
 from .model import Scenario
+from .routes import found_paths, needs_routes, simple_rows
 from .units import with_units
 from .variant import OF_MODES
 
@@ -165,7 +167,15 @@ def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
     """Check a parsed TOML document; ``source`` is its name in messages. Raises :class:`ScenarioError`."""
     try:
         _check_texts(document, source)
-        return Scenario.model_validate(document)
+        if not needs_routes(document):
+            return Scenario.model_validate(document)
+        rows = [{"via": row} for row in simple_rows(document)]
+        return Scenario.model_validate(
+            {**document, "path": found_paths(Scenario.model_validate({**document, "path": rows}))}
+        )
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise ScenarioError(f"{source}: {context.get('key')}: {context.get('rule', error)}") from None
     except ValidationError as error:
         problems = [_describe(dict(item)) for item in error.errors(include_url=False)]
         hidden = len(problems) - SHOWN_PROBLEMS

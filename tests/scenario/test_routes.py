@@ -1,0 +1,133 @@
+"""Contact graph routing: beside all rows of contacts on small random plans, and in scenarios without paths."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import pairwise, permutations
+from random import Random
+from typing import Any
+
+import pytest
+
+from dstcc.errors import ScenarioError
+from dstcc.scenario import to_toml
+from dstcc.scenario.load import parse_scenario
+from dstcc.scenario.routes import Contact, book, route
+
+from .test_network import TWO
+
+NODES = ("s", "a", "b", "c", "t")
+
+
+def plan(number: int) -> list[Contact]:
+    random = Random(number)
+    contacts = []
+    for _ in range(random.randint(3, 8)):
+        tail, head = random.sample(NODES, 2)
+        begin = random.randint(0, 20)
+        contacts.append(
+            Contact(
+                link=f"{tail}{head}",
+                tail=tail,
+                head=head,
+                from_s=float(begin),
+                to_s=float(begin + random.randint(1, 8)),
+                rate_bps=8.0 * random.choice((1, 2, 4)),
+                light_s=float(random.randint(0, 3)),
+            )
+        )
+    return contacts
+
+
+def first_of_all_rows(contacts: list[Contact], there_s: float, bytes_: float) -> float | None:
+    """The earliest arrival at t over every row of up to four contacts."""
+    best: float | None = None
+    for length in range(1, 5):
+        for row in permutations(contacts, length):
+            if row[0].tail != "s" or row[-1].head != "t":
+                continue
+            if any(one.head != other.tail for one, other in pairwise(row)):
+                continue
+            at: float | None = there_s
+            for contact in row:
+                start = max(at, contact.booked_until_s)
+                over = start + 8 * bytes_ / contact.rate_bps
+                at = over + contact.light_s if start < contact.to_s and over <= contact.to_s else None
+                if at is None:
+                    break
+            if at is not None and (best is None or at < best):
+                best = at
+    return best
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_a_route_arrives_first_of_all_rows_bundle_after_bundle(number: int) -> None:
+    contacts, random = plan(number), Random(1000 + number)
+    for _ in range(5):
+        there_s, bytes_ = float(random.randint(0, 10)), float(random.choice((1, 2, 3)))
+        wanted = first_of_all_rows(contacts, there_s, bytes_)
+        found = route(contacts, "s", "t", there_s, bytes_)
+        assert (found and found[0]) == wanted
+        if found is not None:
+            assert [found[1][0].tail, *(one.head for one in found[1])][-1] == "t"
+            book(found[1], there_s, bytes_)
+
+
+def test_some_plans_have_routes_and_some_have_none() -> None:
+    found = [route(plan(number), "s", "t", 0.0, 1.0) is None for number in range(60)]
+    assert 10 < sum(found) < 55
+
+
+def test_what_is_booked_is_gone() -> None:
+    """4 bytes at a byte a second in a contact of 5 s: the second bundle takes the slower way."""
+    direct = Contact("st", "s", "t", 0, 5, 8.0, 1.0)
+    detour = [Contact("sa", "s", "a", 0, 50, 8.0, 1.0), Contact("at", "a", "t", 0, 50, 8.0, 1.0)]
+    contacts = [direct, *detour]
+    arrives, row = route(contacts, "s", "t", 0, 4) or (0.0, ())
+    assert arrives == 5 and row == (direct,)
+    book(row, 0, 4)
+    arrives, row = route(contacts, "s", "t", 0, 4) or (0.0, ())
+    assert arrives == 10 and row == tuple(detour)
+
+
+def without_paths(**keys: Any) -> dict[str, Any]:
+    document = deepcopy(TWO) | keys
+    del document["path"]
+    document["link"] = [link for link in document["link"] if link["name"] not in keys.get("without", ())]
+    document.pop("without", None)
+    return document
+
+
+def test_a_scenario_without_paths_has_those_that_routing_finds() -> None:
+    scenario = parse_scenario(without_paths(), source="net.toml")
+    routes = [path.via for path in scenario.path]
+    assert ("up-b", "b-earth") in routes, "40 kbit/s fit there, and over a the Earth is away until 250 s"
+    assert all(way.links for way in scenario.ways)
+    assert parse_scenario(without_paths(), source="net.toml") == scenario
+    assert "[[path]]" in to_toml(scenario)
+
+
+def test_where_no_route_is_it_is_refused_by_name() -> None:
+    document = without_paths()
+    document["link"] = [{**link, "outages": [[0, 3000]]} for link in document["link"]]
+    with pytest.raises(ScenarioError, match=r"net\.toml: path: missing, and no route is found"):
+        parse_scenario(document, source="net.toml")
+
+
+def test_ends_that_are_not_plain_need_paths() -> None:
+    document = without_paths()
+    document["link"] = [
+        *document["link"],
+        {"name": "back", "from": "earth", "to": "lander", "rate_bps": 1000, "delay_s": 300},
+    ]
+    with pytest.raises(
+        ScenarioError, match=r"path: missing: routes are found from the one node that no link leads to"
+    ):
+        parse_scenario(document, source="net.toml")
+
+
+def test_an_unknown_node_is_named_first() -> None:
+    document = without_paths()
+    document["link"][0]["to"] = "x"
+    with pytest.raises(ScenarioError, match=r"link\.0\.to: no node is named 'x'"):
+        parse_scenario(document, source="net.toml")
