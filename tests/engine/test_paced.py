@@ -179,6 +179,27 @@ def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
     assert sum(shares) > 0.85 * RATE_BPS / (2 if slower else 1)
 
 
+STARVES = pytest.mark.xfail(strict=True, reason="it keeps four packets in a queue that CUBIC fills")
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "rtt_s", "queue_bdp"),
+    [
+        (1e6, 0.1, 1.0),
+        pytest.param(1e6, 0.1, 4.0, marks=STARVES),
+        pytest.param(240e3, 10.0, 1.0, marks=STARVES),
+    ],
+)
+def test_beside_cubic_both_have_three_tenths_of_their_share(
+    rate_bps: float, rtt_s: float, queue_bdp: float
+) -> None:
+    queue_bytes, span = int(rate_bps / 8 * rtt_s * queue_bdp), int(max(60, 200 * rtt_s))
+    shared = link(rate_bps, rtt_s, up_rate_bps=64e3, queue_bytes=queue_bytes, flows=(Flow("cubic"),))
+    result = trial(shared, video(3, span, rate_bps=rate_bps), duration_s=span)
+    others = result.flows[0].delivered_bytes * 8 * WIRE / MSS / span
+    assert min(wire_rate(result, span / 2, span), others) >= 0.3 * rate_bps / 2
+
+
 def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
     away = far(outages_s=((300.0, 500.0),))
     result = trial(away, video(1.5, 900))
