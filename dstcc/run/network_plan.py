@@ -12,6 +12,8 @@ from dstcc.engine.passing import NEVER_NS, Line, Passage, lines_of, network_of, 
 from dstcc.scenario import Scenario, Source, describe, draw_trial, engine_config
 from dstcc.scenario.network import nodes_on
 
+from .trials import scenarios_of, trial_keys
+
 NS_PER_S = 1e9
 
 
@@ -146,8 +148,6 @@ def contacts_s(line: Line, until_ns: int) -> list[tuple[float, float]]:
 
 
 def _drawn(scenario: Scenario, source: Source) -> tuple[EngineConfig, tuple[Link, ...]]:
-    from .trials import scenarios_of, trial_keys
-
     key = trial_keys(scenario)[0]
     one = scenarios_of(scenario)[key.setting]
     setup = draw_trial(one, source, scenario.run.seed)

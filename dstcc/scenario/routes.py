@@ -16,7 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dstcc.engine.passing import Line
+
+from .draws import draw_lines
 from .fields import MAX_TIME_S, NS_PER_S, broken
+from .network import nodes_on
 
 if TYPE_CHECKING:
     from dstcc.engine.config import Link as EngineLink
@@ -93,8 +97,6 @@ def book(row: Iterable[Contact], there_s: float, bytes_: float) -> None:
 
 def contacts_of(scenario: Scenario, lines: Sequence[EngineLink], until_s: float) -> Iterator[Contact]:
     """The contacts of a seed's links within the run, in pieces of one rate; the light time is that of their start."""
-    from dstcc.engine.passing import Line
-
     for link, drawn in zip(scenario.link, lines, strict=True):
         line = Line(link.name, 0, 1, drawn)
         t_ns, bps = line.rate
@@ -110,9 +112,6 @@ def contacts_of(scenario: Scenario, lines: Sequence[EngineLink], until_s: float)
 
 def found_paths(scenario: Scenario) -> list[dict[str, Any]]:
     """``[[path]]`` tables: the routes of the video's bundles under the first seed, those that most take first."""
-    from .draws import draw_lines
-    from .network import nodes_on
-
     until_s = scenario.scenario.duration_s or MAX_TIME_S
     source, *_, sink = nodes_on(scenario, scenario.ways[0])
     contacts = list(contacts_of(scenario, draw_lines(scenario, scenario.run.seed), until_s))
