@@ -93,7 +93,7 @@ def test_what_makes_no_sense_is_refused_with_its_key(write: Write, override: str
 
 @pytest.mark.parametrize("mode", ["stream", "lanes"])
 def test_tcp_cannot_have_the_control_of_coded_packets(write: Write, mode: str) -> None:
-    with pytest.raises(ScenarioError, match=r"transport.congestion: 'paced': it lives by reports of coded"):
+    with pytest.raises(ScenarioError, match=r"transport.congestion: 'paced': it depends on reports of coded"):
         read(write, text=f'[transport]\ncongestion = "paced"\nmode = "{mode}"\n')
 
 
