@@ -20,7 +20,8 @@ from .topology import craft_address, earth_address
 
 OF_NETEM = frozenset(
     {
-        *("name", "subflows", "rate_bps", "up_rate_bps", "queue_bytes", "up_queue_bytes", "queue_packets"),
+        *("name", "first_name", "subflows"),
+        *("rate_bps", "up_rate_bps", "queue_bytes", "up_queue_bytes", "queue_packets"),
         *("delay_t_ns", "delay_ns", "delay_slope", "loss", "up_loss", "drops"),
         *("outages_ns", "up_outages_ns", "unannounced_ns"),
     }
@@ -28,7 +29,7 @@ OF_NETEM = frozenset(
 """Fields of a link that netem has, or nobody on a kernel; any other has its link played, without a line of ours."""
 
 
-OF_PEOPLE = ("name", "code")
+OF_PEOPLE = ("name", "first_name", "code")
 """Words of a link for people: no program reads them."""
 
 
