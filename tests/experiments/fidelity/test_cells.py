@@ -35,7 +35,12 @@ def test_no_cell_is_there_twice_and_names_tell_all_apart() -> None:
 def test_the_grid_has_what_a_mission_can_differ_in() -> None:
     missions = [cell for cell in CELLS if cell.grid == "mission"]
     assert {cell.lanes for cell in missions if cell.mode == "lanes"} == {1, 2, 4, 8, 16}
-    assert {(cell.queue_share, cell.queue_to) for cell in missions} == {(0.25, 0), (1.0, 0), (0.2, 0.3), (0.23, 0.3)}
+    assert {(cell.queue_share, cell.queue_to) for cell in missions} == {
+        (0.25, 0),
+        (1.0, 0),
+        (0.2, 0.3),
+        (0.23, 0.3),
+    }
     assert any(cell.up_loss and cell.outage_rtts for cell in missions) and 400 in {
         cell.rtt_s for cell in missions
     }
