@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -75,7 +76,8 @@ def test_any_text_is_a_plan_or_an_error_of_its_line(text):
     except InputError as error:
         assert str(error).startswith("contact plan:")
     else:
-        assert parse_plan("\n".join(format_plan(plan, START)), START) == plan
+        again = parse_plan("\n".join(format_plan(plan, START)), START)
+        assert again == replace(plan, skipped=())  # other commands of ION's are not written
 
 
 def test_files_read_and_write(tmp_path):

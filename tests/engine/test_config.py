@@ -44,7 +44,7 @@ EVERYTHING = replace(
     relay=Relay(0.5, 1e6, 64_000, (CrossTraffic(2e3),)),
 )
 TRIAL = config("newreno", EVERYTHING, objects=live(3, (3000, 3000)), duration_s=5.0)
-OF_PEOPLE = {"name", "code", "payloads", "restarts"}
+OF_PEOPLE = {"name", "first_name", "code", "payloads", "restarts"}
 """What the engine does not look at."""
 
 

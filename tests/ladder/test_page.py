@@ -89,7 +89,7 @@ def test_of_one_scenario_the_finding_is_said_once() -> None:
 
 def test_one_seed_has_no_interval_and_says_so() -> None:
     page = render_ladder(ladder(seeds=1), ARGV)
-    assert "one seed says nothing of the gap" in page
+    assert "one seed is not enough for a gap" in page
     assert "<td>–</td>" in page
     assert "<td>unknown</td>" in page
 

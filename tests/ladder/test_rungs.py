@@ -135,7 +135,7 @@ def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
     assert whole.document()["tuned_rule"]["value"] == pytest.approx(0.02)
     assert "planner-belief +0.0500 [+0.0500, +0.0500], the best tuned rule +0.0200" in whole.sentence()
     one = gap([0.9], [0.8])
-    assert not one.teaches and one.sentence() == "made: one seed says nothing of the gap"
+    assert not one.teaches and one.sentence() == "made: one seed is not enough for a gap"
     assert one.document()["value"] is None
 
 
