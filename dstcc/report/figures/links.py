@@ -15,7 +15,17 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, Shown, register
-from .style import INK, NOT_PLAYED, draw_svg, legend_above, legend_chars, quiet_ticks, short, width_in
+from .style import (
+    INK,
+    NOT_PLAYED,
+    draw_svg,
+    lay_stacked,
+    legend_above,
+    legend_chars,
+    quiet_ticks,
+    short,
+    width_in,
+)
 from .times import name_times
 
 if TYPE_CHECKING:
@@ -82,16 +92,7 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
         _home(panels[-1], trials, tables, scene, lines)
         panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
         name_times(panels[-1], scene.dates, scene.clock)
-        above = legend_above(figure, lines, legend_chars(narrow))
-        height = figure.get_figheight()
-        figure.subplots_adjust(
-            left=1.12 / figure.get_figwidth(),
-            right=1 - 0.17 / figure.get_figwidth(),
-            top=1 - (0.12 + above) / height,
-            bottom=0.48 / height,
-            hspace=0.16,
-        )
-        figure.align_ylabels()
+        lay_stacked(figure, lines, narrow=narrow, hspace=0.16)
 
     height = sum(heights) + 0.75 + legend_above(None, lines, legend_chars(narrow))
     return draw_svg(f"{salt}-links", height, draw, width_in=width_in(narrow))

@@ -226,6 +226,20 @@ def legend_above(
     return LEGEND_ROW_IN * -(-len(labels) // columns)
 
 
+def lay_stacked(figure: Figure, lines: list[tuple[str, str, Any]], *, narrow: bool, hspace: float) -> None:
+    """Panels one above the other, of one time axis, below the legend of their lines."""
+    above = legend_above(figure, lines, legend_chars(narrow))
+    width, height = figure.get_size_inches()
+    figure.subplots_adjust(
+        left=1.12 / width,
+        right=1 - 0.17 / width,
+        top=1 - (0.12 + above) / height,
+        bottom=0.48 / height,
+        hspace=hspace,
+    )
+    figure.align_ylabels()
+
+
 def width_in(narrow: bool) -> float:
     """Of a figure for a phone or for any other page."""
     return NARROW_IN if narrow else WIDTH_IN
