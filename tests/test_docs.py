@@ -25,6 +25,7 @@ from dstcc.scenario.model import Scenario
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+COUNTED = [path for path in (*PAGES, ROOT / "experiments/README.md") if path.name != "CHANGELOG.md"]
 LINK = re.compile(r"!?\[[^]\n]*\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"(?m)^ {4,}(dstcc .+)$|`(dstcc [a-z]+ [^`\n]+)`")
 TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
@@ -54,6 +55,12 @@ def commands() -> Iterator[tuple[str, str, bool]]:
     for page in PAGES:
         for block, mention in COMMAND.findall(page.read_text(encoding="utf-8")):
             yield named(page), block or mention, bool(block)
+
+
+def test_the_pages_stay_short():
+    words = {named(page): len(page.read_text(encoding="utf-8").split()) for page in COUNTED}
+    assert words["README.md"] <= 1_200
+    assert sum(words.values()) <= 50_000, sorted(words.items(), key=lambda row: -row[1])[:5]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
@@ -119,7 +126,8 @@ def test_every_algorithm_has_its_section():
 
 
 def test_every_time_constant_is_named():
-    assert {field.name for field in fields(TcpConstants)} - code_words("docs/scaling.md") == set()
+    said = code_words("docs/scaling.md") | code_words("docs/scenario.md")
+    assert {field.name for field in fields(TcpConstants)} - said == set()
 
 
 @pytest.mark.parametrize("name", shipped_policies())
