@@ -7,8 +7,8 @@
 
 Both are derived for one loss in every 1/p packets, as on a link with ``periodic`` loss. Neither includes the round trip
 of recovery, in which the window does not grow; that matters where a cycle has few round trips. Under independent losses
-the gaps are also geometric. The ``walk`` beside each ratio steps through the law's window curve, a round trip at a
-time, with those gaps, with recovery and with one reduction per round trip: the law's value with these effects.
+the gaps are also geometric. The ``walk`` beside each ratio steps through the formula's window curve, a round trip at a
+time, with those gaps, with recovery and with one reduction per round trip: the formula's value with these effects.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ LAWS = (
 
 
 def laws() -> Measured:
-    """The largest deviation from any law under periodic loss."""
+    """The largest deviation from any formula under periodic loss."""
     rows = {f"{law.name} p={p:g}": _compare(law, p) for law in LAWS for p in RATES}
     notes = [
         f"{name:<26} law {row['law_window']:7.1f}, cycle {row['cycle_rounds']:5.1f} RTT;"
@@ -136,7 +136,7 @@ def _config(law: Law, loss: Loss, duration_s: float, seed: int) -> EngineConfig:
 
 
 def _walk(law: Law, p: float, lengths: Sequence[float]) -> float:
-    """Mean window of the law's curve over these gaps between losses, in packets."""
+    """Mean window of the formula's curve over these gaps between losses, in packets."""
     top = law.window(p, law.rtt_s)
     low = top * law.beta
     carried = spent = 0.0

@@ -401,7 +401,7 @@ CONTROLLERS = {
             "iodst-dqn+",
             "controller",
             "learned",
-            "iodst-dqn with what a delay of minutes asks for: actions under way, steps over a round trip",
+            "iodst-dqn for delays of minutes: observes pending actions, steps over a round trip",
             backends=BOTH,
         ),
         Algorithm(

@@ -351,7 +351,7 @@ def sweep(
     """Run a study's grid into ``output`` as ``dstcc sweep`` does, or go on with it.
 
     ``engine`` is ``"local"``, ``"slurm"`` (``tasks``, ``slurm_options`` for ``sbatch``) or ``"ray"`` (``address``).
-    ``watch`` is told where it is. Trials that failed are in ``failures`` of what is returned. Raises
+    ``watch`` gets the progress. Trials that failed are in ``failures`` of what is returned. Raises
     :class:`~dstcc.errors.InputError` (a wrong study or scenario, or an output that is something else).
     """
     if engine not in ("local", "slurm", "ray"):

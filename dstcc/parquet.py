@@ -1,8 +1,8 @@
 """Parquet files that others may have written, read without Arrow's datasets and by no threads of its own.
 
 ``pyarrow.parquet.read_table`` reads a dataset. Of a damaged file it may wait for ever: what a filter finds wrong in a
-column's metadata is raised in a thread that nobody hears. The metadata of a column chunk is not asked for here either,
-since pyarrow ends the process where that is damaged.
+column's metadata is raised in a thread whose errors are lost. The metadata of a column chunk is not asked for here
+either, since pyarrow ends the process where that is damaged.
 """
 
 from __future__ import annotations

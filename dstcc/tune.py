@@ -211,7 +211,7 @@ def tune(
 ) -> Tuned:
     """Choose settings; raises InputError for a control that there is not, or that cannot run in the scenario.
 
-    ``say`` is told of every setting that was tried.
+    ``say`` gets a line on every setting that was tried.
     """
     if congestion == OWN:
         raise InputError(f"--congestion {OWN}: nothing to tune; it finds rate, blocks and repair by itself")

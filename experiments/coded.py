@@ -4,7 +4,7 @@
 
 `mode = "coded"` under open-loop with `repair = "auto"` and blocks of 60 s, with and without a handshake, at several
 playout delays: interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds. Of the one with
-a handshake also the share of the clairvoyant bound and of the one for senders that know the law of the losses
+a handshake also the share of the clairvoyant bound and of the one for senders that know the loss model
 (`law`), of bytes that are repair, and of chunks that are played at all. `overload` is loss-0 with a video of 1.2 times
 what the links carry.
 
@@ -72,7 +72,7 @@ def plays_beside(scenario: Scenario) -> tuple[dict[str, list[float]], dict[str, 
 
 
 def law_bounds(scenario: Scenario) -> list[float] | None:
-    """The share of all weight that no sender exceeds in the mean which knows the law of the losses and not the draws, a
+    """The share of all weight that no sender exceeds in the mean which knows the loss model and not the draws, a
     value a seed; None where losses are not independent."""
     source = load_source(scenario)
     bounds = []

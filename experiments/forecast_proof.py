@@ -161,7 +161,7 @@ def more_than(name: str) -> Any:
 
 
 def closed(learned: list[Float64Array], others: list[dict[str, Float64Array]]) -> float:
-    """Of the gap between the best tuned rule and the planner that knows the law, in means."""
+    """Of the gap between the best tuned rule and the planner that knows the loss model, in means."""
     rule = sum(other["best tuned rule"].mean() for other in others)
     law = sum(other["planner-law"].mean() for other in others)
     return float((sum(values.mean() for values in learned) - rule) / (law - rule))

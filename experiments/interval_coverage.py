@@ -1,13 +1,13 @@
-"""How often the 95 % intervals of reports hold, by the number of seeds and by the law of the values.
+"""How often the 95 % intervals of reports hold, by the number of seeds and by the distribution of the values.
 
     python -m experiments.interval_coverage [--only intervals|false]
 
-Values are drawn from six laws: shares that are skewed, near one, often exactly one, or lost at a quarter of the seeds;
-and values that are normal or lognormal. For each number of seeds the table has the percentage of samples whose interval
-holds the trimmed mean of the law, at the share that is trimmed of so many values, by four methods: the percentile
-bootstrap; BCa (Efron, 1987); Student's t with the winsorized variance (Tukey and McLaughlin, 1963); and the expanded
-percentiles of :mod:`dstcc.stats`. The second table has the percentage of pages of 13 equal algorithms that call any
-pair different, which is no less than that of pages that say *worse* of one.
+Values are drawn from six distributions: shares that are skewed, near one, often exactly one, or lost at a quarter of
+the seeds; and values that are normal or lognormal. For each number of seeds the table has the percentage of samples
+whose interval holds the trimmed mean of the distribution, at the share that is trimmed of so many values, by four
+methods: the percentile bootstrap; BCa (Efron, 1987); Student's t with the winsorized variance (Tukey and McLaughlin,
+1963); and the expanded percentiles of :mod:`dstcc.stats`. The second table has the percentage of pages of 13 equal
+algorithms that call any pair different, which is no less than that of pages that say *worse* of one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dstcc.stats import SIGNIFICANT, _tail, holm, paired_p
 
 Floats = NDArray[np.float64]
 Law = Callable[[Floats], Floats]
-"""From levels of a uniform law to values, so that seeds can be common to algorithms."""
+"""From levels of a uniform distribution to values, so that seeds can be common to algorithms."""
 LAWS: dict[str, Law] = {
     "Beta(8, 2)": lambda q: stats.beta.ppf(q, 8, 2),
     "Beta(20, 0.8), near one": lambda q: stats.beta.ppf(q, 20, 0.8),
@@ -50,7 +50,7 @@ def trimmed(values: Floats, count: int) -> Floats:
 
 
 def coverage(law: Law, n: int, samples: int, resamples: int) -> dict[str, float]:
-    """Method → share of samples whose interval holds the law's trimmed mean."""
+    """Method → share of samples whose interval holds the distribution's trimmed mean."""
     draw, cut = np.random.default_rng(n), n // 4
     levels = (np.arange(1_000_000) + 0.5) / 1_000_000
     truth = float(trimmed(law(levels), len(levels) * cut // n))

@@ -195,7 +195,7 @@ def check(trials: Iterable[Mapping[str, Any]]) -> None:
         if trial["status"] != "ok":
             raise DstccError(f"fails: {trial['error']}")
         if not trial["weighted_layers"] > 0:
-            raise DstccError("brings nothing home in time")
+            raise DstccError("delivers nothing in time")
 
 
 def emulated(scenario: Path, out: Path, **options: Any) -> None:

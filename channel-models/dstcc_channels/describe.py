@@ -204,9 +204,9 @@ def _loss(loss_db: float) -> str:
 
 
 def next_pass(profile: Profile, date: datetime) -> Pass | None:
-    """The pass under way at a date, whole, or the next one within :data:`AHEAD_S`; ``None`` if there is none.
+    """The whole pass that contains a date or the next one within :data:`AHEAD_S`; ``None`` if there is none.
 
-    Where the ephemeris begins or ends sooner, a pass under way then is cut off there, and none is looked for beyond.
+    Where the ephemeris begins or ends sooner, a pass that contains it is cut off there, and none is looked for beyond.
     """
     back_s, ahead_s = _looked_at(profile, date)
     found = passes(profile, date - timedelta(seconds=back_s), back_s + ahead_s)

@@ -1,7 +1,7 @@
 """A link as netem parameters: delay, rate and loss over time, as rows or as ``tc`` commands.
 
 netem loses packets by its Gilbert-Elliott chain (``loss gemodel p r 1-h 1-k``, tc-netem(8)); a link whose packets share
-code frames is given the chain that has the same loss and the same chance of two in a row::
+code frames is given the chain that has the same loss and the same probability of two in a row::
 
     bad: lost,  good: kept;   r from the timeline,   p = r loss / (1 - loss)
 
@@ -101,7 +101,7 @@ def netem_format(path: Path) -> str:
 
 
 def chain(lost: float, end: float) -> tuple[float, float, float, float]:
-    """netem's Gilbert-Elliott chain for a loss and the chance that a burst ends: p, r, and the loss in the bad and
+    """netem's Gilbert-Elliott chain for a loss and the probability that a burst ends: p, r, and the loss in the bad and
     the good state."""
     if lost <= 0:
         return 0.0, 1.0, 1.0, 0.0

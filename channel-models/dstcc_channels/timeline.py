@@ -47,7 +47,7 @@ class Timeline:
     packet_loss: NDArray[np.float64]
     """1 in an outage."""
     burst_end: NDArray[np.float64]
-    """r: the chance that the packet after a lost one gets through."""
+    """r: the probability that the packet after a lost one gets through."""
     usable: NDArray[np.bool_]
     weather: tuple[str, ...]
     """The state of the station's weather, one of :data:`.weather.STATES`; empty for an abstract profile."""

@@ -36,7 +36,7 @@ def command(as_json: bool) -> None:
     show_figures(table)
     say(f"parts of {OWN}, controllers for studies: {', '.join(PARTS)}")
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
-    say(f"knows: {'; '.join(said)}; deadlines (d) all heed")
+    say(f"knows: {'; '.join(said)}; all keep deadlines (d)")
     backends = dict.fromkeys(backend for row in rows for backend in row.backends)
     say(f"on: {', '.join(f'{one[0]} {one}' for one in backends)}")
 

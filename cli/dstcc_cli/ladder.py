@@ -1,4 +1,4 @@
-"""``dstcc ladder``: what knowing and learning are worth in scenarios."""
+"""``dstcc ladder``: the value of side information and of learning in scenarios."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command(short_help="What knowing and learning are worth in scenarios.", epilog=EXAMPLES)
+@click.command(short_help="Measure the value of side information and of learning.", epilog=EXAMPLES)
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",

@@ -71,10 +71,10 @@ class _Guard:
     """A finder that finds nothing."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Raise where there is no room for a module of :data:`BLAS`; others find it."""
+        """Raise where there is no memory for a module of :data:`BLAS`; others find it."""
         if name in BLAS:
             try:
                 mmap(-1, BLAS_BYTES).close()
             except OSError:
-                raise MemoryError(f"no room for {name}") from None
+                raise MemoryError(f"no memory for {name}") from None
         return None

@@ -64,8 +64,8 @@ def show_network(
         )
     show_figures(table)
     say(
-        "light: of the whole path; least and longest: what a packet takes that waits at each node for its link, of "
-        "those that arrive within the run"
+        "light: one-way light time of the path; least and longest: delay of a packet that waits at each node for its "
+        "link, of those that arrive within the run"
     )
     share = network.most_bytes / payload_bytes
     console().print(

@@ -1,10 +1,10 @@
-"""What a sender holds a link's loss to be that knows no law: a filter over acknowledgements.
+"""What a sender holds a link's loss to be that knows no loss model: a filter over acknowledgements.
 
-The chance of loss stays for a while and then jumps; how long it stays is one of a few spans, and where it jumps to is
-what it was so far. Of each span T and each chance p on the grid there is a weight, for each trial and link:
+The loss probability stays for a while and then jumps; how long it stays is one of a few spans, and where it jumps to is
+what it was so far. Of each span T and each probability p on the grid there is a weight, for each trial and link:
 
     a while d later     w(p) <- e^(-d/T) w(p) + (1 - e^(-d/T)) m(p)      m: the mean of beliefs, and a flat prior
-    n heard, x lost     w(p) <- w(p) p^x (1 - p)^(n - x)                 all in a slot are taken to have had one chance
+    n known, x lost     w(p) <- w(p) p^x (1 - p)^(n - x)                 within a slot p is taken as constant
 
 The sums over p say how well each T has foretold; they forget, slowly. A forecast is the mean over T of the first line.
 """
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
 
 SPANS_RTTS = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 100.0])
-"""How long a chance of loss may stay, in round trips."""
+"""How long a loss probability may stay, in round trips."""
 PRIOR_SLOTS = 5.0
-"""What the flat prior weighs in the mean of what was believed, in slots that something was heard in."""
+"""What the flat prior weighs in the mean of what was believed, in slots with feedback."""
 MEMORY = 0.995
 """Of how well each span has foretold, what is left after a slot."""
 
@@ -40,7 +40,7 @@ class Filter:
         self._trust = np.full((*shape, len(SPANS_RTTS)), 1.0 / len(SPANS_RTTS))
         self._sum = np.full((*shape, POINTS), PRIOR_SLOTS / POINTS)
         self._at_s = np.full(shape, np.nan)
-        """When what was heard last was sent."""
+        """When the packets of the last feedback were sent."""
 
     def hear(self, heard: Float64Array, lost: Float64Array, sent_s: Float64Array) -> None:
         """(K, subflows): what became known in a slot of packets sent around ``sent_s``; NaN where nothing did."""
@@ -74,7 +74,7 @@ class Filter:
         return np.asarray(stays * self._weight + (1 - stays) * self._mean()[:, :, None, :])
 
     def now(self) -> Float64Array:
-        """(K, subflows, points): the belief when what was heard last was sent."""
+        """(K, subflows, points): the belief when the packets of the last feedback were sent."""
         return np.asarray(np.einsum("kst,kstp->ksp", self._trust, self._weight))
 
     def trust(self) -> Float64Array:

@@ -1,11 +1,12 @@
-"""The laws of channels that change, and what who knows a law expects of a channel from its state some time ago.
+"""The models of channels that change, and what who knows a loss model expects of a channel from its state some time
+ago.
 
 Chances of loss are on a grid, in straight lines of their logarithm between its points; a *belief* is a distribution
 over it.
 
-    packet   one chance, for ever                     table    the chance at that time: the law is the table
+    packet   one probability, for ever                table    the probability at that time: the model is the table
     states   e_s exp(Q t), Q the chain's rates        ramp     of the starts that the draw allows, those that agree with
-                                                               what the chance was
+                                                               what the probability was
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LEAST, MOST, POINTS = 1e-5, 0.6, 40
 GRID: Float64Array = np.geomspace(LEAST, MOST, POINTS)
 """Chances of loss."""
 LAWS = ("packet", "table", "ramp", "states")
-"""The kinds of loss whose law is known here."""
+"""The kinds of loss whose model is known here."""
 STARTS = 256
 """Of a ramp, evenly over its draw."""
 TICKS = 50
@@ -36,7 +37,7 @@ TICKS = 50
 
 
 def on_grid(chance: Float64Array) -> Float64Array:
-    """(.., points): each chance as a distribution over the grid with the same mean logarithm."""
+    """(.., points): each probability as a distribution over the grid with the same mean logarithm."""
     place = (
         (np.log(np.clip(chance, LEAST, MOST)) - np.log(LEAST)) / (np.log(MOST) - np.log(LEAST)) * (POINTS - 1)
     )
@@ -49,18 +50,19 @@ def on_grid(chance: Float64Array) -> Float64Array:
 
 
 class Law(Protocol):
-    """The law of one link's losses in one trial."""
+    """The loss model of one link in one trial."""
 
     @property
     def foretells(self) -> bool:
         """Whether the loss model holds every change to come: its beliefs of any later time are the truth."""
 
     def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
-        """(times, points): a belief for each time, from the true state at ``known_s``; ``None`` knows the law alone."""
+        """(times, points): a belief for each time, from the true state at ``known_s``; ``None`` knows the loss model
+        alone."""
 
 
 class Certain:
-    """A chance that is known at any time."""
+    """A probability that is known at any time."""
 
     def __init__(self, loss: Loss) -> None:
         self._t_s = np.array(loss.t_ns or (0,)) / 1e9
@@ -73,7 +75,7 @@ class Certain:
         return bool(np.ptp(self._chance) > 0)
 
     def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
-        """The chance at each time."""
+        """The probability at each time."""
         return on_grid(np.interp(times_s, self._t_s, self._chance))
 
 
@@ -94,7 +96,7 @@ class Hidden:
         self._tick_s = float(dwell.min()) / TICKS
         self._tick = expm(self._q * self._tick_s)
         self._after = [np.eye(len(states))]
-        """The chances of states after so many ticks."""
+        """The probabilities of states after so many ticks."""
 
     @property
     def foretells(self) -> bool:
@@ -106,7 +108,7 @@ class Hidden:
         return int(self._state[max(int(np.searchsorted(self._t_s, at_s, side="right")) - 1, 0)])
 
     def after(self, span_s: float) -> Float64Array:
-        """(states, states): the chance of each state a while later, to the nearest tick."""
+        """(states, states): the probability of each state a while later, to the nearest tick."""
         ticks = round(max(span_s, 0.0) / self._tick_s)
         while len(self._after) <= ticks:
             self._after.append(self._after[-1] @ self._tick)
@@ -147,7 +149,7 @@ class Ramps:
         return np.asarray(before + part * (after - before))
 
     def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
-        """The mean of those ramps that agree with the chance at ``known_s``."""
+        """The mean of those ramps that agree with the probability at ``known_s``."""
         agrees = np.ones(STARTS, dtype=bool)
         if known_s is not None and known_s >= 0:
             was = float(np.interp(known_s, self._t_s, self._rates))
@@ -164,15 +166,15 @@ def _spread(value: float | Draw, even: Float64Array) -> Float64Array:
 
 
 def laws_of(scenario: Scenario, seed: int, losses: list[Loss]) -> list[Law]:
-    """The law of each link. Raises :class:`InputError` for a kind of loss whose law is not known here."""
+    """The loss model of each link. Raises :class:`InputError` for a kind of loss whose model is not known here."""
     laws: list[Law] = []
     if scenario.node:
-        raise InputError(f"{scenario.scenario.name}: node: a ladder knows the laws of links, not of nodes")
+        raise InputError(f"{scenario.scenario.name}: node: a ladder has loss models of links, not of nodes")
     for number, (link, loss) in enumerate(zip(scenario.link, losses, strict=True)):
         model = link.loss
         if loss.kind not in ("none", "packet", "schedule"):
             raise InputError(
-                f"{scenario.scenario.name}: link.{number}.loss: a ladder knows the laws of {', '.join(LAWS)}"
+                f"{scenario.scenario.name}: link.{number}.loss: a ladder has loss models of the kinds {', '.join(LAWS)}"
             )
         if model is not None and model.states is not None:
             chain = model.chain(drawing(seed, link.name, "loss", chain_until_s(scenario)))

@@ -39,7 +39,7 @@ SAW = {
     "queue_bytes": "queue_bytes",
     "pacing_bps": "pacing_bps",
 }
-"""What a watcher is told of each subflow, by the engine's names."""
+"""What a watcher gets of each subflow, by the engine's names."""
 REPAIR = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
 """Shares of repair in words, by their upper ends."""
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}

@@ -1,14 +1,14 @@
 """From what is expected of a channel to shares of repair: the planner that every believing rung shares.
 
 A block of layer m has n objects in k packets of S bytes and gets r repair packets of b bytes; N = k + r. Under the
-chance of loss p, with X ~ Bin(N, p),
+loss probability p, with X ~ Bin(N, p),
 
     q(r, p) = sum over x > r of P(X = x) (1 - (1 - (k/n)/N)^x)      an object is lost (coding/repair_rule.hpp)
     d(r, p) = sum over x > r of P(X = x) (x - r) / (1 - p)          fresh packets that the block asks for
     u(p)    = 1 - (1 - p)^(k/n)                                     an object loses a packet
 
 Of the block's objects a share i is captured late enough to be brought back by repair that leaves with the block's end,
-and a share j <= i even by fresh packets a round trip later, which fail with the chance e. An object is lost with
+and a share j <= i even by fresh packets a round trip later, which fail with the probability e. An object is lost with
 
     l(r, p) = (1 - i) u(p) + i q(r, p) - j (1 - e) q(r, p)
 
@@ -21,8 +21,8 @@ and a layer counts with all below it, under one p. With a price z of a byte, fro
 The price is that at which the links carry what is wanted. A layer can wait for T (playout delay less light), so that
 what is captured within a horizon H is to leave within H + T, and what waits now with it: the bytes of the blocks that
 begin in H, in steps with a belief for each, and of the backlog of wanted layers are no more than C (H + T).
-H is T and a round trip: until then a decision of now will have been heard of. With bytes to spare the price is next to
-nothing. Every slot plans anew, and uses the shares of the first step.
+H is T and a round trip: until then a decision of now will have been acknowledged or reported lost. With bytes to spare
+the price is next to nothing. Every slot plans anew, and uses the shares of the first step.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Planner:
 
 
 class _Fold:
-    """The chance of loss of packets that go over two paths, the first of which may be several."""
+    """The loss probability of packets that go over two paths, the first of which may be several."""
 
     def __init__(self, shares: Float64Array) -> None:
         """``shares``: (K, paths so far), of the rate."""

@@ -6,7 +6,7 @@
     auto        `repair = "auto"` of the transport (docs/simulator.md)
     random      in each slot each layer's share anew, of those that constants are searched over
 
-The measured loss p is a mean over what was heard, whose weights fall with the age; its memory is in round trips.
+The measured loss p is a mean over the feedback, whose weights fall with the age; its memory is in round trips.
 Higher layers get the share times decay^m.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CHOICES = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 """Shares that constants are searched over and random choice draws from."""
 PRIOR_LOST, PRIOR_HEARD = 3.0, 100.0
-"""Three in a hundred before anything is heard, as `auto` has it."""
+"""Three in a hundred before any feedback, as `auto` has it."""
 MOST_SHARE = 2.0
 
 
@@ -106,7 +106,7 @@ class Measured:
         self.name = name or self.kind
 
     def begin(self, mission: Mission) -> None:
-        """Nothing is heard yet."""
+        """There is no feedback yet."""
         self._mission = mission
         self._heard = np.full((mission.trials, mission.subflows), PRIOR_HEARD)
         self._lost = np.full((mission.trials, mission.subflows), PRIOR_LOST)

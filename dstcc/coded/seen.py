@@ -40,7 +40,7 @@ class Mission:
     light_s: Float64Array
     """(K, subflows): one-way propagation delays."""
     rate_bytes: Float64Array
-    """(K, subflows): the links' rates in bytes a second, as the sender was told them."""
+    """(K, subflows): the links' rates in bytes a second, with which the sender is configured."""
 
     @property
     def trials(self) -> int:
@@ -66,9 +66,9 @@ class Seen:
     runs: Float64Array
     """Rows of lost packets: ``lost`` over it is a burst's length."""
     sent_s: Float64Array
-    """The mean of when the first and the last of these packets were sent; NaN where nothing was heard."""
+    """The mean of when the first and the last of these packets were sent; NaN where there was no feedback."""
     rtt_s: Float64Array
-    """Smoothed; twice the light time before anything is heard."""
+    """Smoothed; twice the light time before any feedback."""
     delivered_bytes: Float64Array
     """Slot: payload newly acknowledged."""
     pace_bytes: Float64Array

@@ -103,7 +103,8 @@ def seen_of(shown: Shown, mission: Mission) -> Seen:
 
 
 def sent_s(subflow: Float64Array) -> Float64Array:
-    """The middle of when that was sent which was heard of in a slot, by ``subflow_values``; NaN where nothing was."""
+    """The middle of when the packets were sent whose feedback a slot has, by ``subflow_values``; NaN where nothing
+    was."""
     middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
     return np.where(subflow[..., _S["heard_packets"]] > 0, middle, np.nan)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 AGENT = "agent"
 """The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
 AGENT_RATE = "agent-rate"
-"""A window that says the pace and holds beside what is under way."""
+"""A window that says the pace and holds beside what is in flight."""
 AGENT_BBR = "agent-bbr"
 """The same window, paced by BBR."""
 AGENT_LATE = "agent-late"
@@ -69,9 +69,9 @@ class Loss:
     loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
     and ``bad`` the packet loss probability in each state), all with draws by service slot
     (``engine/src/link/direction.hpp``); or ``frames``: whole code frames are erased, and every packet with a bit in
-    one; or ``schedule``: a chance of loss over time (``t_ns``, ``rates``), each packet by itself at the chance that
-    holds when its service slot begins. ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case
-    that response functions are derived for, not a channel two policies could share.
+    one; or ``schedule``: a loss probability over time (``t_ns``, ``rates``), each packet by itself at the probability
+    that holds when its service slot begins. ``periodic`` loses one packet in every 1/``rate``, by count: the textbook
+    case that response functions are derived for, not a channel two policies could share.
     """
 
     kind: str = "none"
@@ -82,7 +82,7 @@ class Loss:
     bad: float = 1.0
     frames: FrameSchedule | None = None
     t_ns: tuple[int, ...] = ()
-    """``schedule``: rising times, between which the chance runs in straight lines; constant outside."""
+    """``schedule``: rising times, between which the probability runs in straight lines; constant outside."""
     rates: tuple[float, ...] = ()
 
     def numbers(self) -> dict[str, float]:
@@ -402,7 +402,7 @@ class Coding:
     """``ltp``: what chooses the repair segments in the place of ``repair``: ``delayed-feedback`` or ``table``
     (``engine/src/ltp/rate_rule.hpp``)."""
     table: tuple[float, ...] = ()
-    """The rule ``table``: repair segments for each source segment, by the state of what was heard."""
+    """The rule ``table``: repair segments for each source segment, by the state of the feedback."""
 
 
 @dataclass(frozen=True)
@@ -711,8 +711,8 @@ class CodingResults:
     recovered: Int64Array
     """By object: 1 where its block brought it back."""
     state: Int64Array | None = None
-    """By matrix of ``ltp``: what its rule had heard when it chose (``engine/src/ltp/rate_rule.hpp``), -1 where nothing
-    chose. ``None`` in other trials."""
+    """By matrix of ``ltp``: the feedback that its rule had when it chose (``engine/src/ltp/rate_rule.hpp``), -1 where
+    nothing chose. ``None`` in other trials."""
 
 
 @dataclass(frozen=True)

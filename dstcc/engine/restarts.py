@@ -2,7 +2,7 @@
 
     up      a connection from the boot's end on, as any trial's (``EngineConfig.begin_ns``)
     down    at a restart its transport's state is lost: windows, round-trip times, what waits in its queues. What is
-            under way arrives all the same, and what it completes is played. Acknowledgements find nobody
+            in flight arrives all the same, and what it completes is played. Acknowledgements find nobody
     kept    with a spool: of each layer what was not acknowledged (:class:`~dstcc.engine.config.Ledger`), to be sent
             once there is a connection again; what is captured meanwhile waits there too.
             Without: only what is captured after the boot
@@ -45,7 +45,7 @@ OF_EARTH = (
     "hol_wait_byte_s",
     "last_delivery_s",
 )
-"""Totals to which what is under way at a restart still adds."""
+"""Totals to which what is in flight at a restart still adds."""
 JOINED: dict[str, Callable[..., Any]] = {
     "first_send_s": min,
     **dict.fromkeys(("queue_p95_s", "engine_peak_bytes", "reorder_peak_bytes", "last_delivery_s"), max),
@@ -66,7 +66,7 @@ class _Stretch:
     sent: EngineResult
     """As it was at the restart."""
     heard: EngineResult
-    """The same with what was under way then: what Earth has of it in the end."""
+    """The same with what was in flight then: what Earth has of it in the end."""
 
 
 def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResult]) -> EngineResult:
@@ -134,7 +134,7 @@ def _check(config: EngineConfig) -> None:
 
 
 def _dark_from(config: EngineConfig, at_ns: int) -> EngineConfig:
-    """Nothing leaves any more from then on, and all that is under way arrives."""
+    """Nothing leaves any more from then on, and all that is in flight arrives."""
     longest_ns = max(max(link.delay_ns) for link in config.links)
     links = []
     for link in config.links:

@@ -97,8 +97,8 @@ def least_playout_delay_ns(config: EngineConfig, delay_ns: int, *, any_packets: 
 
 
 def law_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:
-    """Give the largest mean of Σ ``weights`` that any sender could bring in time which knows with what chance packets
-    are lost, but not which.
+    """Give the largest mean of Σ ``weights`` that any sender could bring in time which knows with what probability
+    packets are lost, but not which.
 
     It hears of each packet at once, may split and code layers, and shakes hands on each link (without losing any of it)
     where ``config.transport`` does. The mean is over all draws of the losses. Raises ValueError where losses are not

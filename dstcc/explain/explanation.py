@@ -188,7 +188,7 @@ def explain(run: Run, trial: str) -> Explanation:
 
 
 def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple[LinkTruth, ...]:
-    """The same of a coded trial, which keeps no packets: what was heard of each slot's packets, a round trip later."""
+    """The same of a coded trial, which keeps no packets: the feedback on each slot's packets, a round trip later."""
     windows = np.array(subflow_links(outcome.setup.links))
     sent, lost = (np.zeros((len(windows), len(t_s)), dtype=np.int64) for _ in range(2))
     for decision in decisions:

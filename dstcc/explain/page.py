@@ -58,7 +58,7 @@ def _figures(told: Explanation) -> list[dict[str, Any]]:
             "title": "Loss, believed and true",
             "plot": Plot(loss_figure(told), _loss_said(told), loss_figure(told, narrow=True)),
             "caption": "None at all is drawn at 10⁻⁶. The channel's is that of the packets sent "
-            "at that time: the controller can know of it a round trip later at the earliest.",
+            "at that time: the controller gets feedback on it a round trip later at the earliest.",
         },
         {
             "key": "rate",

@@ -1,7 +1,8 @@
-"""Histories as a sender hears them, made from laws without a mission: packets and losses, slot by slot.
+"""Histories as a sender receives them as feedback, made from loss models without a mission: packets and losses, slot by
+slot.
 
-A slot's packets are drawn about the rate of the history; each is lost with the law's chance of its slot, by itself or
-(in some histories) in rows of a geometric length. In some histories there are gaps in which nothing is sent.
+A slot's packets are drawn about the rate of the history; each is lost with the loss model's probability of its slot, by
+itself or (in some histories) in rows of a geometric length. In some histories there are gaps in which nothing is sent.
 tests/forecast holds them against the histories of missions.
 """
 
@@ -30,14 +31,14 @@ ROWS = 0.15
 GAPS = 0.15
 """Share of histories with gaps."""
 AHEAD_RTTS = (0.5, 4.5)
-"""How far ahead of what was heard last forecasts are trained."""
+"""How far ahead of the last feedback forecasts are trained."""
 
 
 @dataclass(frozen=True)
 class Batch:
     """B histories of T events, with A forecasts at each of some states; arrays of numbers a network can take.
 
-    The states are that before anything is heard, and those after each :attr:`every`-th event.
+    The states are that before any feedback, and those after each :attr:`every`-th event.
     """
 
     inputs: Float64Array
@@ -47,7 +48,7 @@ class Batch:
     held: Float64Array
     """(B, states, A, points): the logarithm of the filter's belief of them."""
     chance: Float64Array
-    """(B, states, A): the chance that the law has there."""
+    """(B, states, A): the probability that the loss model has there."""
     every: int
     """Events between states."""
 
@@ -55,7 +56,7 @@ class Batch:
 def history(
     draws: np.random.Generator, chance: Float64Array, packets: float
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Heard, lost and rows by slot, of a law's chances."""
+    """Known, lost and rows by slot, of a loss model's probabilities."""
     heard = np.maximum(np.round(packets * draws.uniform(0.9, 1.1, len(chance))), 1)
     if draws.random() >= ROWS:
         lost = draws.binomial(heard.astype(np.int64), chance).astype(np.float64)

@@ -1,6 +1,6 @@
-"""From what a sender hears to a forecaster's inputs; the same in training and under way.
+"""From feedback to a forecaster's inputs; the same in training and in use.
 
-An event is a slot in which something was heard of packets, all sent about one time. Of n of them x were lost, in
+An event is a slot with feedback on packets, all sent about one time. Of n of them x were lost, in
 ``runs`` rows; ``span`` is how much later than the last event's packets they were sent. Over spans of time T, in round
 trips, there are running sums that forget by e^(-span/T):
 

@@ -1,14 +1,14 @@
-"""The laws of losses that a forecaster is trained on: the chance of loss over time, in round trips.
+"""The loss models that a forecaster is trained on: the loss probability over time, in round trips.
 
-    steady    one chance, for ever
+    steady    one probability, for ever
     chain     2 to 5 levels; after a dwell time, of which each level has its own mean, to any other level, all alike
-    rise      from a low chance straight up to a higher one, once, and there it stays
-    lines     straight lines of the chance's logarithm between levels, of lengths that are drawn one by one
-    curves    half cosines of the chance between levels, likewise
+    rise      from a low probability straight up to a higher one, once, and there it stays
+    lines     straight lines of the probability's logarithm between levels, of lengths that are drawn one by one
+    curves    half cosines of the probability between levels, likewise
     drift     the logarithm wanders and is drawn back to a mean (Ornstein-Uhlenbeck)
 
-None of them is a wave (each level and each length is a draw of its own), none falls in a straight line of the chance,
-and no chain has a direction: from each level all others are as likely. Tests hold the missions of
+None of them is a wave (each level and each length is a draw of its own), none falls in a straight line of the
+probability, and no chain has a direction: from each level all others are as likely. Tests hold the missions of
 ``examples/learning/held-out`` against these three.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-5, 0.5
 """Chances of loss that are drawn."""
 PARTS = 4
-"""Times within a slot, over whose chances its own is the mean."""
+"""Times within a slot, over whose probabilities its own is the mean."""
 
 Draws = np.random.Generator
 
@@ -128,7 +128,7 @@ def content_hash(settings: Mapping[str, Any]) -> str:
 
 
 def draw(draws: Draws, slots: int, slot_rtts: float) -> Float64Array:
-    """(slots,): a law's chance of loss in each slot."""
+    """(slots,): a loss model's loss probability in each slot."""
     shares = np.array([share for share, _ in FAMILIES.values()])
     pick = int(draws.choice(len(shares), p=shares / shares.sum()))
     _, family = list(FAMILIES.values())[pick]

@@ -1,11 +1,12 @@
 """The forecaster in torch, and how it learns.
 
-Model. Of a law with the chance p(t), events 0..k are heard; the network says b_k(d), a belief of p at d round trips
-after event k was sent. The loss is the cross entropy with where the chance then was, as a distribution over the grid:
+Model. Of a loss model with the probability p(t), the feedback has events 0..k; the network says b_k(d), a belief of p
+at d round trips after event k was sent. The loss is the cross entropy with where the probability then was, as a
+distribution over the grid:
 
     L = - mean over histories, events and d of  sum_i on_grid(p(t_k + d))_i log b_k(d)_i
 
-whose least value is reached by the posterior predictive distribution under the families that laws are drawn from
+whose least value is reached by the posterior predictive distribution under the families that loss models are drawn from
 (a proper score: Gneiting and Raftery, JASA 2007). By Adam, its rate rising over the first updates and falling with a
 half cosine to the last one; gradients are clipped by their norm. The state of a history starts at zero and runs
 through all of its events.
@@ -46,7 +47,7 @@ class Forecaster(nn.Module):
     ) -> torch.Tensor:
         """(B, states, A, points): logits; ``inputs`` (B, T, inputs), the others as a :class:`Batch` has them.
 
-        The states are that before anything is heard, and those after each ``every``-th event.
+        The states are that before any feedback, and those after each ``every``-th event.
         """
         states, _ = self.gru(torch.tanh(self.embed(inputs)))
         states = torch.cat([torch.zeros_like(states[:, :1]), states], dim=1)[:, ::every]

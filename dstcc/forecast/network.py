@@ -4,10 +4,10 @@
     h <- GRU(e, h)                                         after each event, from 0 before the first
     b(d) = softmax(l(d) + C tanh(B [h, f(d), l(d)] + b) + c)
 
-b(d) is the belief d round trips after what was heard last was sent: a distribution over the chances of loss of
-:data:`dstcc.coded.channels.GRID`. l(d) is the logarithm of what the filter believes there, and f(d) are the features
-of that time (:class:`dstcc.forecast.outlook.Ahead`): with C and c of 0 the network believes what the filter does. The
-GRU is torch's (Cho et al., 2014, with the reset gate behind the product).
+b(d) is the belief d round trips after the packets of the last feedback were sent: a distribution over the loss
+probabilities of :data:`dstcc.coded.channels.GRID`. l(d) is the logarithm of what the filter believes there, and f(d)
+are the features of that time (:class:`dstcc.forecast.outlook.Ahead`): with C and c of 0 the network believes what the
+filter does. The GRU is torch's (Cho et al., 2014, with the reset gate behind the product).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Network:
         self._of = {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
 
     def start(self, rows: int) -> Float64Array:
-        """(K, hidden): h before anything is heard."""
+        """(K, hidden): h before any feedback."""
         return np.zeros((rows, self.hidden))
 
     def hear(self, inputs: Float64Array, state: Float64Array) -> Float64Array:

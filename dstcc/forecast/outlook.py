@@ -1,8 +1,9 @@
-"""What a forecaster is shown: inputs of each event, and hints of each time ahead; the same in training and under way.
+"""What a forecaster is shown: inputs of each event, and hints of each time ahead; the same in training and in use.
 
 The inputs are those of :mod:`dstcc.forecast.inputs`, the lines of :mod:`dstcc.forecast.trends`, and of the filter of
-:mod:`dstcc.coded.belief`, which knows no law, the mean and the deviation of the chance's logarithm and how much it
-trusts each of its spans. Of a time ahead there are the time itself, where the lines lead, and the filter's belief.
+:mod:`dstcc.coded.belief`, which knows no loss model, the mean and the deviation of the probability's logarithm and how
+much it trusts each of its spans. Of a time ahead there are the time itself, where the lines lead, and the filter's
+belief.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Outlook:
         )
 
     def ahead(self, ahead_rtts: Float64Array) -> Ahead:
-        """Of times ahead of what was heard last, (K, times) in round trips."""
+        """Of times ahead of the last feedback, (K, times) in round trips."""
         features = np.concatenate([time_features(ahead_rtts), self._trends.ahead(ahead_rtts)], axis=-1)
         held = self._filter.expect(self._at[:, None] + ahead_rtts)[:, 0]
         return Ahead(features, np.log(held * (1 - FLOOR) + FLOOR / POINTS))

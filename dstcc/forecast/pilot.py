@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 SEEN = ("heard", "lost", "runs", "sent_s", "rtt_s", "delivered_bytes", "queue_bytes")
-"""What a watcher is told that a sender of coded packets sees of each subflow, slot by slot, beside the pace."""
+"""What a watcher gets that a sender of coded packets sees of each subflow, slot by slot, beside the pace."""
 QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
 """Of a belief about a loss, beside its mean."""
 

@@ -1,12 +1,12 @@
 """The sender that plans on a forecaster's beliefs, with a guard that falls back to a tuned rule.
 
-The guard holds what was foretold against what came: of n packets heard that were sent about a time, x were lost, and
-the belief b held then of that time gives x the place
+The guard holds what was foretold against what came: of n packets with feedback that were sent about a time, x were
+lost, and the belief b held then of that time gives x the place
 
     u = sum over the grid of b_i P(Bin(n, p_i) <= x)
 
 which is spread evenly where beliefs are right. A u within :data:`TAIL` of either end is a surprise. Their share over
-the last round trips, of all that was heard, is what the guard looks at: above :data:`FALLS_BACK` the tuned rule
+the last round trips, of all feedback, is what the guard looks at: above :data:`FALLS_BACK` the tuned rule
 decides, until it is below :data:`TRUSTS`. The rule looks on all the time, so it needs no time to begin.
 """
 
@@ -43,7 +43,7 @@ class Forecasting:
         self.policy, self.name, self._guarded = policy, policy.name, guarded
 
     def begin(self, mission: Mission) -> None:
-        """Nothing is heard yet; :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training."""
+        """There is no feedback yet; :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training."""
         self.policy.check_within(mission)
         self._mission, self._planner = mission, Planner(mission)
         self._rule = self.policy.fallback()
@@ -121,7 +121,7 @@ class Forecasting:
 def place_of(
     belief: Float64Array, heard: Float64Array, lost: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """(K,): the chance of fewer losses, and that of just as many, under beliefs (K, points)."""
+    """(K,): the probability of fewer losses, and that of just as many, under beliefs (K, points)."""
     from scipy.special import bdtr
 
     n, x = heard[:, None], np.minimum(lost, heard)[:, None]

@@ -141,7 +141,7 @@ class Training:
 
     @property
     def content_hash(self) -> str:
-        """Of the laws' shares and the settings."""
+        """Of the loss models' shares and the settings."""
         return laws.content_hash(self.recipe.document())
 
     @property
@@ -235,5 +235,5 @@ def _one(scenario: Scenarios) -> Scenario:
     if isinstance(scenario, Scenario):
         return scenario
     if not isinstance(scenario, str | Path) or Path(scenario).is_dir():
-        raise InputError(f"{scenario}: {NAME} is evaluated on one scenario; its laws of losses are its own")
+        raise InputError(f"{scenario}: {NAME} is evaluated on one scenario; its loss models are its own")
     return load_scenario(Path(scenario))

@@ -6,7 +6,7 @@ n e^(-t/T). With sums S_i of t^i and Y_i of t^i y under these weights, the line 
     b = (S_0 Y_1 - S_1 Y_0) / (S_0 S_2 - S_1^2 + r S_0^2 T^2)        a = (Y_0 - b S_1) / S_0
 
 t is 0 at the present event and falls into the past; r (:data:`RIDGE`) keeps a line through events of one time flat.
-A line is as sure as its slope over the slope's deviation, were the losses binomial with the chance a:
+A line is as sure as its slope over the slope's deviation, were the losses binomial with the probability a:
 
     z = b / sqrt(a (1 - a) S_0 / (S_0 S_2 - S_1^2 + r S_0^2 T^2))
 """
@@ -45,7 +45,7 @@ class Trends:
         self._s = [np.zeros(shape) for _ in range(3)]
         self._y = [np.zeros(shape) for _ in range(2)]
         self.level = np.full(shape, 1e-2)
-        """(K, spans): a, between the least and the most chance of the grid."""
+        """(K, spans): a, between the least and the most probability of the grid."""
         self.slope = np.zeros(shape)
         """(K, spans): b, per round trip."""
         self.sure = np.zeros(shape)
@@ -80,9 +80,9 @@ class Trends:
         return np.concatenate([np.log(self.level) / 3 + 1, np.tanh(self.sure / 5)], axis=-1)
 
     def ahead(self, ahead_rtts: Float64Array) -> Float64Array:
-        """(K, times, 2 spans): the logarithms of the chances to which the lines lead so far ahead, (K, times).
+        """(K, times, 2 spans): the logarithms of the probabilities to which the lines lead so far ahead, (K, times).
 
-        First straight lines of the chance; then straight lines of its logarithm with the same level and slope.
+        First straight lines of the probability; then straight lines of its logarithm with the same level and slope.
         """
         d = ahead_rtts[..., None]
         level, slope = self.level[:, None, :], self.slope[:, None, :]

@@ -1,4 +1,4 @@
-"""The two rungs that plan: on the channel's law with its true state, and on a filter's belief."""
+"""The two rungs that plan: on the channel's loss model with its true state, and on a filter's belief."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class PlannerOnLaw:
-    """Knows each link's law, and its true state when what was heard last was sent. Of a loss by a table the law is the
-    table, so that there it knows the future."""
+    """Knows each link's loss model, and its true state when the packets of the last feedback were sent. Of a loss by a
+    table the loss model is the table, so that there it knows the future."""
 
     name = "planner-law"
 
@@ -33,7 +33,7 @@ class PlannerOnLaw:
         return any(law.foretells for laws in self._laws for law in laws)
 
     def begin(self, mission: Mission) -> None:
-        """Nothing is heard yet."""
+        """There is no feedback yet."""
         self._planner = Planner(mission)
         self._known = np.full((mission.trials, mission.subflows), np.nan)
 
@@ -52,17 +52,17 @@ class PlannerOnLaw:
         )
 
     def decide(self, seen: Seen) -> Decision:
-        """Plan on what the law makes of the last known state."""
+        """Plan on what the loss model makes of the last known state."""
         return self._planner.plan(seen, self.expect(seen))
 
 
 class PlannerOnBelief:
-    """Knows what a sender sees, and no law."""
+    """Knows what a sender sees, and no loss model."""
 
     name = "planner-belief"
 
     def begin(self, mission: Mission) -> None:
-        """Nothing is heard yet."""
+        """There is no feedback yet."""
         self._planner = Planner(mission)
         self._filter = Filter(mission.trials, mission.subflows, 2 * mission.light_s)
 

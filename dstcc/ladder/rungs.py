@@ -82,7 +82,8 @@ class Rung:
 
 @dataclass(frozen=True)
 class Gap:
-    """What a planner that knows the law plays more than the best constant: the most that learning could bring."""
+    """What a planner that knows the loss model plays more than the best constant: the most that learning could
+    bring."""
 
     scenario: str
     paired: Paired | None
@@ -93,7 +94,7 @@ class Gap:
     controller: Paired | None = None
     """The best controller given, less the best constant."""
     clairvoyant: bool = False
-    """Whether the planner that knows the law knows the future with it."""
+    """Whether the planner that knows the loss model knows the future with it."""
 
     @property
     def teaches(self) -> bool:
@@ -198,7 +199,7 @@ def climb(
     advance: Advance = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Ladder:
-    """Run all rungs. ``advance`` hears of shares of a scenario that are done, ``say`` which rung begins.
+    """Run all rungs. ``advance`` gets the shares of a scenario that are done, ``say`` which rung begins.
 
     Raises :class:`InputError` for scenarios of different layers, of one name, or that no ladder can be made of.
     """

@@ -10,7 +10,7 @@ Model. A step is a matrix as it closes. State s: the levels of loss that feedbac
     R = -1 if it was not decoded (0 otherwise) - c r / k         c = 0.2: a failure costs what 5 k repair segments do
     Q(s, a) = (sum R + N0 Q(s', a)) / (n + N0)                   n: the visits of (s, a), N0 = 8
 
-What is heard does not depend on the share, so no action changes the states that follow: the discount is 0, and Q is a
+Feedback does not depend on the share, so no action changes the states that follow: the discount is 0, and Q is a
 mean. States seldom seen take after coarser ones s': last and most, last alone, all together. In an episode (a trial
 with a seed of its own) each state has one action: with probability epsilon a random one, else the best so far; epsilon
 falls from 1 to 0.1 over the first half.

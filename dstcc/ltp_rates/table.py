@@ -1,7 +1,7 @@
-"""A learned code rate of `ltp` as a JSON file: repair segments for each source segment, by what was heard.
+"""A learned code rate of `ltp` as a JSON file: repair segments for each source segment, by feedback.
 
 A state is three levels of lost segments (``engine/src/ltp/rate_rule.hpp``): of the last matrix that feedback told of,
-of the mean of the last 8, and of the most of the last 32; level 0 is for nothing heard.
+of the mean of the last 8, and of the most of the last 32; level 0 is for no feedback.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def carry(
     """Run what is not finished yet, and give back everything.
 
     ``begin`` gets the number of cells and of those that are finished, and returns what is called after each.
-    An error ends it once the cells under way are done; what is finished stays.
+    An error ends it once the running cells are done; what is finished stays.
     """
     planned = list(planned)
     keys = {id(cell): key_of(cell) for one in planned for cell in one.cells.values()}

@@ -1,9 +1,9 @@
 """A policy that acts at random now and then while it runs, as Lee and Yoo's scheduler does (Sensors 2022, sections 3.3
 and 5.4): with probability ε one of its actions, where the client has enough in its buffer.
 
-    ε_n = max(least, factor ** n)    n: decisions so far while a chunk was under way
+    ε_n = max(least, factor ** n)    n: decisions so far while a chunk was in transfer
 
-The client tells its buffer with each request, so what it told with the chunk under way decides for that chunk. Where
+The client tells its buffer with each request, so what it told with the chunk in transfer decides for that chunk. Where
 that is too little no action is random, and ε falls all the same.
 
 Each decision has a random stream of its own, named by the trial's seed, the chunk and which of the chunk's decisions it
@@ -47,7 +47,7 @@ class Exploration:
 
 @dataclass(frozen=True)
 class Decision:
-    """One of a slot at whose begin a chunk was under way."""
+    """One of a slot at whose begin a chunk was in transfer."""
 
     begin_ns: int
     chunk: int

@@ -64,7 +64,7 @@ WORDS = {
     LOWER: "a significant difference, but of too few seeds, or the leader was trained or chosen on this scenario",
     HIGHER_MEAN: "its mean is significantly higher than the leader's, though its interquartile mean is not",
     UNCLEAR: "these seeds do not show a difference",
-    ONE_SEED: "there are no two seeds in common, so a difference may be chance",
+    ONE_SEED: "there are no two seeds in common, so a difference may be random",
     FAILED: "not compared: its value may be of the easier seeds",
     MISSING: "not compared: it has no value everywhere",
 }

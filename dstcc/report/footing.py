@@ -1,6 +1,6 @@
-"""The footing of each algorithm: what it knows and was given, which a report shows beside its figures.
+"""Side information and lanes of each algorithm, which a report shows beside its figures.
 
-``run.json`` records it (:mod:`dstcc.run.footing`); in older runs without it the footing is unknown.
+``run.json`` records it (:mod:`dstcc.run.footing`); in older runs without it they are unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHARED = "deadlines"
 
 @dataclass(frozen=True)
 class Footing:
-    """The footing of one algorithm, with texts for tables and sentences."""
+    """Side information and lanes of one algorithm, with texts for tables and sentences."""
 
     knows: tuple[str, ...]
     domains: int | None
@@ -90,19 +90,19 @@ class Footing:
 
 
 def footing_of(algorithm: Algorithm) -> Footing | None:
-    """The footing of an algorithm's first trial."""
+    """Those of an algorithm's first trial."""
     document = algorithm.trials[0].footing
     return None if document is None else Footing.parse(document)
 
 
 def footings_of(section: Section) -> dict[str, Footing]:
-    """Algorithm → its footing, where the run records it."""
+    """Algorithm → its side information and lanes, where the run records it."""
     footings = {algorithm.name: footing_of(algorithm) for algorithm in section.algorithms}
     return {name: footing for name, footing in footings.items() if footing is not None}
 
 
 def shared(of_scenarios: Iterable[Footing | None]) -> Footing | str:
-    """The footing of one algorithm over several scenarios: one footing, or that it varies or is unknown."""
+    """Those of one algorithm over several scenarios: the same in all, or that it varies or is unknown."""
     footings = list(of_scenarios)
     first = footings[0]
     if first is None or None in footings:

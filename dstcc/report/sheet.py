@@ -69,7 +69,7 @@ def caution(sections: Sequence[Section]) -> str:
     if fewest >= FEW_SEEDS:
         return ""
     if fewest == 1:
-        return "One seed: there are no intervals, and a difference may be chance."
+        return "One seed: there are no intervals, and a difference may be random."
     return f"{fewest} seeds: an interval of so few holds less often than 95 % says."
 
 

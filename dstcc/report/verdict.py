@@ -34,7 +34,7 @@ def verdict(section: Section) -> str:
         return "No trial finished: there is nothing to compare."
     comparison = compare(section)
     if comparison is None:
-        return "The trials finished, but none says how much was played."
+        return "The trials finished, but none has a value of what was played."
     return _joined_sentences(
         leading(comparison),
         _comparison(comparison),
@@ -184,7 +184,7 @@ def _comparison(comparison: Comparison) -> str:
             f"The mean of {_list(higher)} is higher than {own}, though the interquartile mean is not."
         )
     if unclear := groups[UNCLEAR]:
-        parts.append(f"These seeds do not tell {_list([comparison.leader, *unclear])} apart.")
+        parts.append(f"These seeds show no difference between {_list([comparison.leader, *unclear])}.")
     if comparison.seeds[comparison.leader] < FEW_SEEDS:
         parts.append(
             f"With {_seeds(comparison)} the intervals hold less often than they say: take them as a hint."

@@ -77,7 +77,7 @@ def with_variants(scenario: Scenario, labels: Sequence[str]) -> Scenario:
             raise InputError(f"variant '{label}': the scenario has {', '.join(known) or 'none'}")
     kept = tuple(variant for variant in scenario.variant if variant.label in labels)
     if not (kept or scenario.transport.congestion or scenario.transport.controller):
-        raise InputError(f"congestion {NO_CONTROL}: needs a --controller or a --variant beside it")
+        raise InputError(f"congestion {NO_CONTROL}: needs a --controller or a --variant too")
     return scenario.model_copy(update={"variant": kept})
 
 

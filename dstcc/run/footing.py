@@ -1,4 +1,4 @@
-"""What each algorithm of a run knows and has: the footing on which it stands beside the others.
+"""Side information, lanes and windows of each algorithm of a run.
 
 One place works it out, from the table of algorithms, the policies' own files and the trial as the engine is given
 it; ``run.json`` holds it, and tables, JSON and reports read it from there.
@@ -62,7 +62,7 @@ def letters(knows: Any) -> str:
 
 
 def lanes(footing: Mapping[str, Any]) -> str:
-    """``32/2``: ordering domains over windows, of a footing's document."""
+    """``32/2``: ordering domains over windows, of its document."""
     domains = footing["ordering_domains"]
     return f"{'any' if domains is None else domains}/{footing['windows']}"
 
@@ -74,7 +74,7 @@ def footings(
     policies: Mapping[str, Controller],
     backend: Backend,
 ) -> tuple[Footing, ...]:
-    """A footing for each algorithm among the trials, in their order."""
+    """A row for each algorithm among the trials, in their order."""
     scenarios, named = scenarios_of(scenario), {key.name: key for key in reversed(keys)}
     first = [named[name] for name in dict.fromkeys(key.name for key in keys)]
     setups = TrialSetups(scenarios, source, ((key.setting, key.seed) for key in first))

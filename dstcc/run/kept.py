@@ -1,4 +1,4 @@
-"""Finished trials of a run that is under way, so that an interrupted run can go on with them.
+"""Finished trials of a run in progress, so that an interrupted run can go on with them.
 
 They lie beside the run, in ``.NAME.kept``: a store of trials by their hashes (:mod:`.entries`), and in ``run.json``
 what the run is, so that a command that means another one is told of it. A lock tells whether a process works on them.
@@ -50,8 +50,8 @@ class Kept:
         """Take the lock, and look at what is there."""
         if not self._resume and not self._force and (count := kept_trials(self._path)):
             raise InputError(
-                f"{self._path}: {count} finished trials of an interrupted run are kept beside it: --resume goes on "
-                "with them, --force drops them"
+                f"{self._path}: {count} finished trials of an interrupted run lie next to it: --resume goes on with "
+                "them, --force discards them"
             )
         with said_of(self._path):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,8 @@ class Kept:
         if self._resume and (self._folder / IDENTITY).exists():
             if difference := _difference(_read_json(self._folder / IDENTITY), self._identity):
                 raise InputError(
-                    f"{self._path}: the kept trials are of another run: {difference}. The same command goes on with "
-                    "them; --force without --resume drops them"
+                    f"{self._path}: the finished trials are of another run: {difference}. The same command goes on "
+                    "with them; --force without --resume discards them"
                 )
             return
         for file in self._folder.iterdir():

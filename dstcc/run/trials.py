@@ -275,8 +275,8 @@ def iter_trials(
 
     ``policies`` are the controllers where :func:`load_controllers` has read them already.
     ``trace`` keeps every packet (``result.trace``); ``only`` runs that trial, or these, alone. At most a few finished
-    trials wait in memory. Closing or dropping the iterator early starts no further trial and waits for those under way,
-    so that no thread works on behind the caller. An error that comes out of the iterator, or is thrown into it
+    trials wait in memory. Closing or dropping the iterator early starts no further trial and waits for those that are
+    running, so that no thread works on behind the caller. An error that comes out of the iterator, or is thrown into it
     (``throw``), does not wait.
     """
     chosen = (only,) if isinstance(only, TrialKey) else only

@@ -1,4 +1,4 @@
-"""Channels that change: chances of loss and rates over mission time, and hidden states that a seed draws."""
+"""Channels that change: loss probabilities and rates over mission time, and hidden states that a seed draws."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Rows = Annotated[
     Field(min_length=1),
     AfterValidator(rising),
 ]
-"""A chance of loss over time: rising times, straight lines between the rows, constant outside."""
+"""A loss probability over time: rising times, straight lines between the rows, constant outside."""
 
 
 def _from_the_start(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
@@ -72,7 +72,7 @@ RateRows = Annotated[
 
 
 class Ramp(Table):
-    """``{before, after, start_s, length_s}``: a chance of loss that goes in a straight line from one to another."""
+    """``{before, after, start_s, length_s}``: a loss probability that goes in a straight line from one to another."""
 
     before: Probability
     after: Probability
@@ -84,7 +84,7 @@ class State(Table):
     """A hidden state of the channel."""
 
     packet: Probability
-    """The chance that a packet is lost."""
+    """The probability that a packet is lost."""
     dwell_s: Seconds
     """The mean of its exponential dwell times."""
     rate: Annotated[float, Field(ge=1e-6, le=1)] = 1.0
@@ -119,7 +119,7 @@ class Chain:
 
 
 def follow_weights(states: tuple[State, ...]) -> list[list[float]]:
-    """The chance of each next state, by the state that is left."""
+    """The probability of each next state, by the state that is left."""
     table = []
     for number, state in enumerate(states):
         weights = state.next or tuple(float(other != number) for other in range(len(states)))

@@ -91,7 +91,7 @@ class Coding(Table):
         BeforeValidator(_to_shares),
     ] = None
     """Repair packets for each source packet, by layer, rounded up; layers beyond the list have none. ``"auto"``: as
-    many as gain most, from the losses heard of and the rate. For ``ltp`` also
+    many as gain most, from the losses reported and the rate. For ``ltp`` also
     ``"delayed-feedback"``, ECLSA's rule, and a learned table by its name or file."""
     block_s: Annotated[Seconds | None, BeforeValidator(lambda value: None if value == "auto" else value)] = (
         None
@@ -125,7 +125,8 @@ def check_transport(transport: Transport) -> None:
     """Raise for keys of ``[transport]`` that do not go with its mode."""
     if transport.told_rates and not {*transport.congestion, *transport.controller} & {*CODED_ONLY, OWN}:
         raise broken(
-            f"nothing here could be told them; needs {OWN} or {' or '.join(CODED_ONLY)}", key="told_rates"
+            f"no algorithm here can be configured with them; needs {OWN} or {' or '.join(CODED_ONLY)}",
+            key="told_rates",
         )
     if transport.mode != CODED:
         if not transport.handshake:
@@ -144,8 +145,8 @@ def check_transport(transport: Transport) -> None:
     others = [name for name in transport.scheduler if name != DEFAULT_SCHEDULER]
     if others:
         raise broken(
-            f"'{others[0]}': coded sends packet by packet over the subflow with room that has the least RTT, which is "
-            f"{DEFAULT_SCHEDULER}",
+            f"'{others[0]}': coded sends packet by packet over the subflow of the least RTT whose window has space, "
+            f"which is {DEFAULT_SCHEDULER}",
             key="scheduler",
         )
     if transport.receive_buffer_bytes is not None:

@@ -60,11 +60,12 @@ class LossModel(Table):
     """Probability that a bit is wrong; a packet with a wrong bit is lost."""
     gilbert_elliott: GilbertElliott | None = None
     table: Rows | None = None
-    """``[[t_s, p], ..]``: a packet's chance of loss over mission time, in straight lines between the rows."""
+    """``[[t_s, p], ..]``: a loss probability over mission time, in straight lines between the rows."""
     ramp: Ramp | None = None
-    """A chance of loss that goes from one value to another at a time that may be drawn."""
+    """A loss probability that goes from one value to another at a time that may be drawn."""
     states: States | None = None
-    """Hidden states, each with its chance of loss and its mean dwell time, of which a chain is drawn from the seed."""
+    """Hidden states, each with its loss probability and its mean dwell time, of which a chain is drawn from the
+    seed."""
 
     ebn0_db: DrawableDb | None = None
     """Energy per information bit over the noise density; with ``code``."""
@@ -165,7 +166,7 @@ def _describe_schedule(loss: Loss) -> object:
 
 
 def mean_rate(loss: Loss, until_s: float) -> float:
-    """The mean chance of loss of a schedule from mission time 0 to ``until_s``."""
+    """The mean loss probability of a schedule from mission time 0 to ``until_s``."""
     end = until_s * NS_PER_S
     t = np.array([0.0, *(float(at) for at in loss.t_ns if 0 < at < end), end])
     p = np.interp(t, np.array(loss.t_ns, dtype=float), loss.rates)
@@ -178,7 +179,7 @@ def _bursts(model: LossModel, _drawing: Drawing) -> Loss:
 
 
 SCHEDULE = "schedule"
-"""The engine's name of a chance of loss over time."""
+"""The engine's name of a loss probability over time."""
 KINDS = {
     "packet": LossKind(
         "packet",
@@ -205,7 +206,7 @@ KINDS = {
 LOSSES = tuple(KINDS)
 """The keys of which a loss process has exactly one."""
 SCHEDULED = tuple(key for key, kind in KINDS.items() if kind.name == SCHEDULE)
-"""Of these, the ones that give a chance of loss over time."""
+"""Of these, the ones that give a loss probability over time."""
 _BY_NAME = {kind.name: (SCHEDULE if key in SCHEDULED else key, kind) for key, kind in KINDS.items()}
 
 

@@ -360,7 +360,7 @@ class Transport(Table):
     """``open-loop`` and ``ltp``: the wire rate, one for all links or a list with one per link; the link's rate unless
     given."""
     told_rates: bool = False
-    """``paced`` and ``dstcc``: whether it is told the rate of each link, as ``open-loop`` is."""
+    """``paced`` and ``dstcc``: whether it is configured with the rate of each link, as ``open-loop`` is."""
     layer_links: Annotated[tuple[str, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)] | None = None
     """``layer-pinned``: each layer's link by name; unless given the link with the earliest expected delivery."""
     ltp_green_from_layer: Annotated[int, Field(ge=0, le=MAX_LAYERS)] | None = None
@@ -439,7 +439,7 @@ class Playout(Table):
     @model_validator(mode="after")
     def _one_delay(self) -> Playout:
         if self.delay_s is not None and self.delay_rtts is not None:
-            raise broken("cannot stand beside delay_s", key="delay_rtts")
+            raise broken("cannot be combined with delay_s", key="delay_rtts")
         return self
 
 
@@ -462,7 +462,7 @@ class Run(Table):
     @model_validator(mode="after")
     def _one_slot(self) -> Run:
         if self.slot_s is not None and self.slot_rtts is not None:
-            raise broken("cannot stand beside slot_s", key="slot_rtts")
+            raise broken("cannot be combined with slot_s", key="slot_rtts")
         return self
 
 

@@ -249,7 +249,10 @@ def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
             key="transport.congestion",
         )
     if scenario.transport.restart is not None:
-        raise broken("what nodes hold would go on; not modelled beside [[node]]", key="transport.restart")
+        raise broken(
+            "what nodes store would still arrive; not modelled together with [[node]]",
+            key="transport.restart",
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ the engine's

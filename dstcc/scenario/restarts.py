@@ -55,7 +55,9 @@ def check_restart(transport: Transport, links: tuple[Link, ...]) -> None:
         return
     key = "transport.restart"
     if transport.ltp_green_from_layer is not None:
-        raise broken("cannot stand beside ltp_green_from_layer: nobody acknowledges a green layer", key=key)
+        raise broken(
+            "cannot be combined with ltp_green_from_layer: nobody acknowledges a green layer", key=key
+        )
     shared = next((link.name for link in links if link.flows or link.mix), None)
     if shared is not None:
         raise broken(f"'{shared}' has TCP flows of others on it, which would go on; not modelled", key=key)

@@ -69,9 +69,9 @@ class _OnOff(Table):
         if self.on_s is not None and ns(self.on_s) < 1:
             raise broken(f"must be a nanosecond at least, not {self.on_s:g} s", key="on_s")
         if self.on_s is None and self.off_s:
-            raise broken("needs on_s beside it", key="off_s")
+            raise broken("needs on_s too", key="off_s")
         if self.on_s is None and self.periods != "constant":
-            raise broken("needs on_s beside it", key="periods")
+            raise broken("needs on_s too", key="periods")
         if self.pareto_shape is not None and self.periods != "pareto":
             raise broken('needs periods = "pareto"', key="pareto_shape")
         return self
@@ -123,7 +123,7 @@ class Flow(_OnOff):
         latest = self.start_s.bounds[1] if isinstance(self.start_s, Draw) else self.start_s
         _check_order(latest, self.stop_s)
         if self.rate_bps is None and self.on_s is not None:
-            raise broken("needs rate_bps beside it: only an application pauses", key="on_s")
+            raise broken("needs rate_bps too: only an application pauses", key="on_s")
         return self
 
 

@@ -135,7 +135,7 @@ def _own(scenario: Scenario, variant: Variant) -> Scenario:
     if variant.congestion is not None or others is not None:
         key = "congestion" if variant.congestion is not None else f"set.{others}"
         raise broken(
-            f"{OWN} chooses it itself; beside {OWN} only {', '.join((*KEPT, SCALE))} can be set", key=key
+            f"{OWN} chooses it itself; with {OWN} only {', '.join((*KEPT, SCALE))} can be set", key=key
         )
     settings = scenario.transport.model_dump(exclude_unset=True, include=set(KEPT))
     settings |= {key: value for key, value in variant.set.items() if key != SCALE}

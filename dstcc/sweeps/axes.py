@@ -163,7 +163,7 @@ def _table_values(key: str, given: dict[str, Any], where: str) -> list[Any]:
         raise InputError(f"{where}: {min(strange)!r} is none of {', '.join(sorted(RANGE))}")
     if "values" in given:
         if len(given) > 1 or not isinstance(given["values"], list):
-            raise InputError(f"{where}: values must be a list, with nothing but 'as' beside it")
+            raise InputError(f"{where}: values must be a list, with nothing else but 'as'")
         return [plain(key, value, where) for value in given["values"]]
     ends = [plain(key, given.get(name), f"{where}: {name}") for name in ("from", "to")]
     for name, end in zip(("from", "to"), ends, strict=True):

@@ -57,7 +57,7 @@ class Pace:
 
 @dataclass
 class Progress:
-    """What a watcher is told."""
+    """What a watcher gets."""
 
     trials: int
     done: int

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_MEASURED = 12
 MEASURING_S = 20.0
-"""The most time that goes into measuring, but for the trial under way."""
+"""The most time that goes into measuring, but for the running trial."""
 FRESH_BYTES = 4096
 """Of a result's file before it is in a part: a block of the disk."""
 

@@ -345,7 +345,7 @@ class Agent:
         }
 
     def _srtt(self, row: int, group: list[Subflow], delivered: list[int]) -> float:
-        """Mission time; a connection at rest keeps an old one, so those that heard something count."""
+        """Mission time; a connection at rest keeps an old one, so those that received ACKs count."""
         weights = delivered if self.shared else [1] * len(group)
         if not any(weights):
             weights = [0 if self._srtt_s[row] else 1] * len(group)
@@ -362,7 +362,7 @@ class Agent:
 def share_windows(
     control: Steered | Sharing, groups: Sequence[Sequence[Subflow]], beside: Sequence[int] | None = None
 ) -> None:
-    """Have each link's subflows share a window, as group 1 and so on, and what may be under way ``beside`` it.
+    """Have each link's subflows share a window, as group 1 and so on, and what may be in flight ``beside`` it.
 
     Nothing happens under a control without groups. One that closes meanwhile has its link's others wait for a slot.
     """

@@ -153,7 +153,7 @@ def run(
     program looks, if not as planned. ``keep`` is a folder that gets the trial's files: its result
     (:func:`outcome.missing_packets`), and of coded packets the payloads that were there.
 
-    A sender that restarts has a guest for each of its connections, and another for what is under way at its end; the
+    A sender that restarts has a guest for each of its connections, and another for what is in flight at its end; the
     files that are kept are the last one's.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
@@ -346,13 +346,13 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     notes = ["oracle_ratio is against a sender that loses nothing but what it sends into an outage"]
     if len(played) < len(links):
         notes.append(
-            "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws"
+            "netem draws losses before transmission, by packets, from the guest's seed: not the simulator's draws"
         )
     if any(link.outages_ns and link.name not in played for link in links):
         notes.append("what stands in a link's queue when an outage begins still crosses")
     if played:
         notes.append(
-            f"{', '.join(played)}: played by a program that has the simulator's line and draws, not netem's "
+            f"{', '.join(played)}: played by a program that has the simulator's link model and draws, not netem's "
             "(a rate that changes, others' traffic, a second hop, or a sender that restarts)"
         )
     if any(link.flows for link in links):

@@ -71,7 +71,7 @@ LOCK, BUILDING = ".lock", ".dstcc-building"
 MADE = re.compile(
     r"linux-.+-(plain|debug)-[0-9a-f]{12}|\.?(programs|transfer|trajectory)-[0-9a-f]{12,16}(\..+\.tmp)?"
 )
-"""What :func:`clean` removes beside a build under way: kernels, programs, and what was left of their making. Anything
+"""What :func:`clean` removes beside a running build: kernels, programs, and what was left of their making. Anything
 else in the folder is not dstcc's, whatever ``DSTCC_CACHE`` names."""
 
 Advance = Callable[[float], None]
@@ -192,7 +192,7 @@ def require_tools() -> None:
 def clean() -> int:
     """Remove every kernel, and all else of the kernel side, from the cache; the bytes that became free.
 
-    Waits for a build under way. What dstcc did not make stays.
+    Waits for a running build. What dstcc did not make stays.
     """
     if not home().exists():
         return 0

@@ -20,7 +20,7 @@ JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bi
 
 @dataclass(frozen=True)
 class Step:
-    """From a time on, what a direction does; what is under way keeps what it began with."""
+    """From a time on, what a direction does; what is in flight keeps what it began with."""
 
     from_ns: int
     delay_ns: int
@@ -104,7 +104,7 @@ class Job:
     """Stream: the kernel's scheduler sends each layer on the subflow that who decides has for it; windows are shared
     then, of which each link's one subflow has its own."""
     rate: bool = False
-    """Shared: windows say paces, which nothing under way closes."""
+    """Shared: windows say paces, which nothing in flight closes."""
     rotating: int = 1
     """Shared: of a link's lanes, those that get layers in rotation; the others help while receivers' windows are
     small."""

@@ -33,7 +33,8 @@ CODED_CONGESTION = {
     "bbr-scaled": "bbr",
     "paced": "paced",
 }
-"""The simulator's own laws, which the program for coded packets runs: each one's file in ``engine/src/congestion``."""
+"""The simulator's own congestion controls, which the program for coded packets runs: each one's file in
+``engine/src/congestion``."""
 MAX_CODED_SUBFLOWS = 64
 WORD_PACKETS = 255
 """Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
@@ -102,7 +103,7 @@ def changing_rate(scenario: Scenario) -> str | None:
 
 
 def _coded(scenario: Scenario) -> str | None:
-    """Coded packets run under the simulator's own laws, in our program; the kernel carries datagrams."""
+    """Coded packets run under the simulator's own congestion controls, in our program; the kernel carries datagrams."""
     transport, coding = scenario.transport, scenario.coding
     unknown = next((name for name in transport.congestion if name not in CODED_CONGESTION), None)
     if unknown is not None:

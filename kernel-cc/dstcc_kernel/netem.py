@@ -98,7 +98,7 @@ class _Message(tcmsg):  # type: ignore[misc]
 
 
 def probability(p: float) -> int:
-    """A chance as netem counts it."""
+    """A probability as netem counts it."""
     return min(U32, max(0, round(p * U32)))
 
 

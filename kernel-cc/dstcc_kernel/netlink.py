@@ -233,7 +233,7 @@ class Group:
 
     id: int
     beside: int
-    """Segments that may be under way beside the window."""
+    """Segments that may be in flight beside the window."""
     window: int
     """Segments: the mean of the windows of the members that are steered, or of all where none is."""
     in_flight: int
@@ -309,7 +309,7 @@ class Client(Closing):
     def set_group(self, group: int, subflows: Sequence[int] = (), beside: int | None = None) -> int:
         """Have subflows, by their ids and at most :data:`ACTIONS_MAX`, join a group; 0 takes them out of theirs.
 
-        ``beside`` sets what the group may have under way beside its window. How many of the subflows are in it now: one
+        ``beside`` sets what the group may have in flight beside its window. How many of the subflows are in it now: one
         that somebody holds is not. A group that nobody is in has no state: ``ENOENT``.
         """
         parts = [_u32(GroupPart.ID, group), *(_u32(GroupPart.SUBFLOW, subflow) for subflow in subflows)]

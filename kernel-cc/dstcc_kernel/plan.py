@@ -7,7 +7,7 @@
     loss        packet: as it is;  ber b: 1 - (1 - b)^(8 bytes);  Gilbert-Elliott: by packets, not by slots
     frames      the chain with the same loss and the same probability of two in a row (dstcc_channels.netem), averaged
                 over a scintillation's gains; anew when either has changed by a twentieth
-    schedules   of a chance of loss: steps, anew where it has changed by a twentieth
+    schedules   of a loss probability: steps, anew where it has changed by a twentieth
     outages     all is lost; the unannounced ones too, which no plan of a sender has
     handshakes  when a SYN and its answer pass (dstcc.engine.opening); a look of the program after the link is up
 """
@@ -424,8 +424,8 @@ def _loss_rows(
 
 
 def _schedule_rows(loss: Loss) -> list[tuple[int, float | GilbertElliott]]:
-    """Steps of a chance of loss: at each row, and along a slope where it has changed by a twentieth of its greater end
-    or more; a step has the chance of its middle."""
+    """Steps of a loss probability: at each row, and along a slope where it has changed by a twentieth of its greater
+    end or more; a step has the probability of its middle."""
     rows: list[tuple[int, float | GilbertElliott]] = [(0, loss.rates[0])]
     for (start, before), (end, after) in pairwise(zip(loss.t_ns, loss.rates, strict=True)):
         parts = 0 if before == after else ceil(abs(after - before) / (LOSS_CHANGE * max(before, after)))

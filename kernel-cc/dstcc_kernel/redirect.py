@@ -1,7 +1,7 @@
 """A filter that sends all that arrives on a device through another one, as a clone; the original ends there.
 
 The clone is what makes the packet's sender see it gone: TCP does not repeat a segment whose only copy has yet to leave
-the host (``skb_still_in_host_queue``), and without it a packet under way in netem counts as such for its whole flight.
+the host (``skb_still_in_host_queue``), and without it a packet in flight in netem counts as such for its whole flight.
 Hence mirred returns ``pipe`` (so it clones) and a drop follows. Source: net/sched/act_mirred.c, act_gact.c.
 """
 

@@ -8,7 +8,7 @@
 
 A direction's netem sits on an ifb behind the receiving end's ingress: a queue that overflows there is found out by
 missing acknowledgements, as on a real link, while one on the sender's own device tells its TCP at once. The inner netem
-has the rate and, in packets, the drop-tail queue, so that what is under way does not count against it (delay and rate
+has the rate and, in packets, the drop-tail queue, so that what is in flight does not count against it (delay and rate
 commute).
 
 A link that is *played* goes through a namespace in the middle, where a program carries each packet on
@@ -180,7 +180,7 @@ class Topology:
         return made[0], made[1]
 
     def change(self, link: int, shape: Shape, *, up: bool) -> None:
-        """Let one direction have another delay or loss from now on; what is under way keeps its own."""
+        """Let one direction have another delay or loss from now on; what is in flight keeps its own."""
         ip = self.craft_ip if up else self.earth_ip
         install(ip, self._ifb[link, up], _outer(shape), handle=OUTER)
 

@@ -49,7 +49,7 @@ def test_openblas_is_not_imported_where_it_has_no_room(monkeypatch: pytest.Monke
         raise OSError(errno.ENOMEM, "no")
 
     monkeypatch.setattr(memory, "mmap", no_room)
-    with pytest.raises(MemoryError, match="no room for numpy"):
+    with pytest.raises(MemoryError, match="no memory for numpy"):
         _Guard().find_spec("numpy")
     assert asked == [BLAS_BYTES]
     assert _Guard().find_spec("json") is None, "others are not looked at"

@@ -81,7 +81,7 @@ def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
         truth = float(np.interp(at * 1e9, link.loss.t_ns, link.loss.rates))
         assert (law.state_at(at) == 1) == (truth > 0.1)
     with pytest.raises(
-        InputError, match=r"link\.0\.loss: a ladder knows the laws of packet, table, ramp, states"
+        InputError, match=r"link\.0\.loss: a ladder has loss models of the kinds packet, table, ramp, states"
     ):
         laws_of(scenario, 1, [Loss("gilbert-elliott", p=0.1, r=0.1)])
 

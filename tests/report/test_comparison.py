@@ -585,7 +585,7 @@ def test_better_than_each_takes_all_of_them() -> None:
     assert "It is better than each of the others." in verdict(section({"a": HIGH, **two}))
     said = verdict(section({"a": HIGH, "d": MIXED, **two}))
     assert "It is better than b and c." in said
-    assert "These seeds do not tell a and d apart." in said
+    assert "These seeds show no difference between a and d." in said
 
 
 def test_those_that_are_not_named_have_their_least_and_their_highest() -> None:

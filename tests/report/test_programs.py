@@ -129,7 +129,12 @@ def test_two_samples_at_one_time_have_no_rate(tmp_path: Path) -> None:
 
 def test_losses_are_shown_of_ways_that_had_any(run: Path, tmp_path: Path) -> None:
     ((name, (line,), limit),) = figures.loss_panels(load_program_run(run))
-    assert (name, line.name, line.y.tolist(), limit) == ("mars", "lost to the craft", [0.0, 0.0, 2.0], None)
+    assert (name, line.name, line.y.tolist(), limit) == (
+        "mars",
+        "lost to the spacecraft",
+        [0.0, 0.0, 2.0],
+        None,
+    )
     quiet = write(tmp_path / "quiet", [], way("down", (0, 1, 2)))
     assert figures.loss_panels(load_program_run(quiet)) == []
 
@@ -163,8 +168,8 @@ def test_the_page_says_what_the_tables_hold(run: Path) -> None:
     assert "curl ended with exit code 3 after 20 s of mission time." in page
     assert "curl -s &#39;a b&#39;" in page and "so long" in page
     assert "dstcc run mars.toml --on-craft &#39;cat a b&#39;" in page
-    assert "Packets lost over mission time. At most: on mars lost to the craft 2." in page
-    assert "At most: on mars to Earth 2.4 kb/s, to the craft 0 b/s; on unused nothing." in page
+    assert "Packets lost over mission time. At most: on mars lost to the spacecraft 2." in page
+    assert "At most: on mars to Earth 2.4 kb/s, to the spacecraft 0 b/s; on unused nothing." in page
     assert "5 lines are left out; earth.log has them." in page
     assert page.count("<svg") == 2 * 5
     assert page == render_program_run(load_program_run(run)).replace("\u202f", " ")

@@ -124,7 +124,7 @@ def test_a_second_interrupt_keeps_what_came_since(stopped: Path, scenario_file: 
 
 
 def test_another_run_is_refused(stopped: Path, scenario_file: Path) -> None:
-    with pytest.raises(InputError, match="run: the kept trials are of another run: scenario was "):
+    with pytest.raises(InputError, match="run: the finished trials are of another run: scenario was "):
         run(stopped, scenario_file, "link.0.loss.packet=1e-2", resume=True)
     assert kept_trials(stopped) == 2
 
@@ -151,7 +151,7 @@ def test_another_commit_and_other_options_are_refused(
 
 def test_kept_trials_are_neither_used_nor_dropped_unasked(stopped: Path, scenario_file: Path) -> None:
     with pytest.raises(
-        InputError, match="run: 2 finished trials of an interrupted run are kept beside it: --resume"
+        InputError, match="run: 2 finished trials of an interrupted run lie next to it: --resume"
     ):
         run(stopped, scenario_file)
     assert kept_trials(stopped) == 2

@@ -119,7 +119,7 @@ def test_a_variant_has_its_packets_and_restarts() -> None:
         ),
         (
             {"variant": [{"label": "it", "controller": OWN, "set": {"mode": "stream"}}]},
-            "variant.0.set.mode: dstcc chooses it itself; beside dstcc only mss_bytes, restart, told_rates, scale can "
+            "variant.0.set.mode: dstcc chooses it itself; with dstcc only mss_bytes, restart, told_rates, scale can "
             "be set",
         ),
         (

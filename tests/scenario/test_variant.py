@@ -149,7 +149,7 @@ def test_a_class_of_ones_own_may_be_one(write: Write, tmp_path: Path) -> None:
         ('controller = "dstcc"\nscheduler = "ecf"', "variant.0.scheduler: a controller takes no scheduler"),
         (
             'congestion = "cubic"\nset = {told_rates = true}',
-            "variant.0.set.told_rates: nothing here could be told them; needs dstcc or paced",
+            "variant.0.set.told_rates: no algorithm here can be configured with them; needs dstcc or paced",
         ),
         ('congestion = "ltp"\nscheduler = "ecf"', "variant.0.scheduler: 'ecf': ltp takes no scheduler"),
     ],

@@ -64,7 +64,7 @@ def test_values(key: str, given: Any, wanted: list[Any]) -> None:
         ({"from": 1, "to": 2, "by": 1, "scale": "log"}, "a range needs steps"),
         ({"from": 1, "to": 2, "steps": 3, "scale": "cubic"}, "scale = 'cubic': must be 'linear' or 'log'"),
         ({"from": 1, "to": 2, "step": 3}, "'step' is none of"),
-        ({"values": [1], "steps": 2}, "values must be a list, with nothing but 'as' beside it"),
+        ({"values": [1], "steps": 2}, "values must be a list, with nothing else but 'as'"),
         ({"values": [1], "as": ""}, "as = '': must be a column's name"),
         (["3 parsecs"], "'parsecs' is no unit of a time"),
         ([float("inf")], "is no finite number"),

@@ -6,7 +6,7 @@
 * ``explore_for``: a random choice lasts. A window that is drawn anew in each slot goes up and down and ends where it
   began; what many slots in a row change is seen.
 
-``double`` is in :mod:`.dqn`, the actions under way are in the observation (``history`` slots of them).
+``double`` is in :mod:`.dqn`, the pending actions are in the observation (``history`` slots of them).
 
 Sources: Wang et al., ICML 2016 (dueling); Tavakoli et al., AAAI 2018 (branches); Dabney et al., ICLR 2021 (random
 choices that last).

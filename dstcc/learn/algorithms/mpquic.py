@@ -1,6 +1,6 @@
 """The learning of Lee and Yoo's scheduler (Sensors 2022): double DQN over seven scheduling policies, chunk by chunk.
 
-An episode is a chunk's download. Once per slot, while a chunk is under way, the best policy by Q is chosen, or with
+An episode is a chunk's download. Once per slot, while a chunk is in transfer, the best policy by Q is chosen, or with
 probability ε one at random; ε falls by a factor per action. A transition ends its episode when a chunk's last byte
 was acknowledged in its slot (``engine/src/dispatch/chunks.hpp``). Slots in which nothing waits teach nothing and
 are left out. An update (:mod:`dstcc.learn.algorithms.dqn`, double) per action; target every ``target_every`` actions.
@@ -85,7 +85,7 @@ class MpquicRl:
         return choices
 
     def take(self, slot: Slot, _step: int) -> float | None:
-        """Remember the slots with a chunk under way, with an update for each."""
+        """Remember the slots with a chunk in transfer, with an update for each."""
         waits = column(slot.before, EPISODE_VALUES, "chunk_bytes") > 0
         if not waits.any():
             return None

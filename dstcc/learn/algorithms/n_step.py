@@ -1,6 +1,6 @@
 """Transitions over several steps: R = Σ_{i<n} γ^i r_i stands in r's place, and γ^n in that of γ.
 
-Where a round trip lies between an action and what is heard of it, a step's own reward says little of it. Over the n
+Where a round trip lies between an action and the feedback on it, a step's own reward says little of it. Over the n
 slots of a round trip the transition holds what the action did, and no value has to be carried back slot by slot.
 
 Source: Sutton, Machine Learning 1988.

@@ -10,8 +10,8 @@ are what the first saw and did:
 by Adam, on batches from the last episodes. As A gets better so does π, whose rollouts come next.
 
 All episodes of a group meet the same links and losses: their difference is mostly what the choice made of it. A
-decision among dozens under way changes an episode by less than the next loss does, which is what keeps Q-learning from
-telling choices apart here (docs/learning.md has the figures).
+decision among dozens that are pending changes an episode by less than the next loss does, which is what keeps
+Q-learning from telling choices apart here (docs/learning.md has the figures).
 
 Sources: Lagoudakis and Parr, ICML 2003 (policy iteration from rollouts); Bertsekas, Rollout, Policy Iteration, and
 Distributed Reinforcement Learning, 2020. Ours: one branch at a time, and choices that are kept to the end, so that the

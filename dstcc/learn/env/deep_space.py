@@ -138,7 +138,7 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     | `rtt` | smoothed round trip, s | log10(1 + 1000·s) / 6 |
 
     `observation="pbq"`, `"drl-cc"`, `"mpquic-rl"`: what those papers' controllers see (`dstcc.learn.spaces.published`);
-    the last holds the chunk under way and is for `action="policies"`.
+    the last holds the chunk in transfer and is for `action="policies"`.
 
     `observation="full"` (default): `slot` (length ÷ shortest round trip) and `copying`; then for each subflow the
     four above, `present`, `established`, `min_rtt`, `rtt_trend` (change over the slot ÷ least), `queueing` (rtt ÷
@@ -149,7 +149,7 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     each layer `present`, `backlog` (released and unsent, log2(1 + windows) / 4), `slack` (to the deadline of the
     oldest that waits ÷ longest round trip; 4 if none waits), the subflow it is on as one place each, and the
     subflows of the last ``history`` slots. With minutes of delay a state is Markov only with the actions whose
-    effect is still under way, which is what the history holds.
+    effect is not observed yet, which is what the history holds.
 
     ## Rewards
 

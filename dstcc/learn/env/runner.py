@@ -82,7 +82,7 @@ class Runner:
     def wait(self, episode: int, config: EngineConfig) -> None:
         """Let a trial whose connection begins later (``begin_ns``) come to that, and begin to look there.
 
-        Nothing is under way until then: windows stay as they begin.
+        Nothing is in flight until then: windows stay as they begin.
         """
         until_s = config.begin_ns * 1e-9
         while self.stepper.done[episode] == RUNNING and self.time_s(episode) < until_s:

@@ -15,7 +15,7 @@ then waits for
 
     limit = c (1 + (L / 16 - ahead) / (L / 2))          between c / 4 and 5/4 c
 
-What is under way counts, so that no correction is made twice over a round trip. The queue is kept at a sixteenth of
+What is in flight counts, so that no correction is made twice over a round trip. The queue is kept at a sixteenth of
 the round trip, so that c goes on to be seen. Where nothing stands any more, c grows by a quarter a round trip. The
 limit goes when c is more than the path's own queue shows. A shallow queue drops before it stands: that is for
 :mod:`.pacing_limit`. The arithmetic is the engine's (``engine/src/paths/further_on.hpp``).

@@ -40,7 +40,7 @@ SEEN = (
     "queue_bytes",
     "pacing_bps",
 )
-"""What a watcher is told that a policy sees of each subflow."""
+"""What a watcher gets that a policy sees of each subflow."""
 
 
 class TcpPilot:

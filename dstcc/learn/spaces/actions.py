@@ -80,7 +80,7 @@ class ActionSpace(ABC):
     """Windows are held below so many measured bandwidth-delay products or initial windows; 0: only below
     2^28."""
     pacing: str = "window"
-    """``window``: a window per round trip; ``rate``: the same pace, and no window closed by what is under way (the
+    """``window``: a window per round trip; ``rate``: the same pace, and no window closed by what is in flight (the
     kernel's module knows windows only); ``bbr``: as BBR would pace, whatever the window."""
     lanes: int = 0
     """Lanes per link of its trials; 0: the scenario's own."""

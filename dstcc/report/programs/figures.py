@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_SOCKETS = 6
 """Lines of a panel: the sockets that moved most."""
-WAYS = (("down", "to Earth", COLOURS[0]), ("up", "to the craft", COLOURS[1]))
+WAYS = (("down", "to Earth", COLOURS[0]), ("up", "to the spacecraft", COLOURS[1]))
 LIVE = ("established", "close-wait", "fin-wait-1", "fin-wait-2")
 
 

@@ -32,7 +32,7 @@ class Ended:
 
 
 class Executor(Protocol):
-    """A context manager; leaving it ends all that is under way."""
+    """A context manager; leaving it ends all that is running."""
 
     name: str
     workers: int
@@ -44,7 +44,7 @@ class Executor(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End everything that is under way."""
+        """End everything that is running."""
 
     def room(self) -> bool:
         """Whether another batch is wanted."""

@@ -36,7 +36,7 @@ class _Worker:
     since: float
     """When it began what it is at."""
     waiting: deque[Unit] = field(default_factory=deque)
-    """What it was handed and has not ended; the first is under way."""
+    """What it was handed and has not ended; the first is running."""
     heard: bytes = b""
     ready: bool = False
 
@@ -61,7 +61,7 @@ class Local:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End all workers; what is under way is lost, what is finished is kept."""
+        """End all workers; what is running is lost, what is finished is kept."""
         for worker in list(self._all.values()):
             self._end(worker)
         self._selector.close()

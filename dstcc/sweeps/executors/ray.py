@@ -109,7 +109,7 @@ class Ray:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End what is under way; a cluster that was joined stays."""
+        """End what is running; a cluster that was joined stays."""
         import ray
 
         for reference in self._tasks:

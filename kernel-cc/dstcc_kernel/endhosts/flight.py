@@ -88,7 +88,7 @@ def fly(
     check_output(path, OUTPUT, force=force, inputs=[*inputs, *files_of(scenario)])
     built()
     if options.module is not None and options.bpf is not None:
-        raise InputError("--bpf: cannot stand beside --module")
+        raise InputError("--bpf: cannot be combined with --module")
     if options.module is not None:
         check_folder(options.module)
     if options.bpf is not None:
