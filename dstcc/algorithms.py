@@ -6,7 +6,7 @@ engine was compiled with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -49,8 +49,8 @@ class Algorithm:
     needs: tuple[str, ...] = ()
     """What it needs to have an effect, keys of :data:`NEEDS`."""
     knows: tuple[str, ...] = ()
-    """What it knows beyond what acknowledgements show, keys of :data:`KNOWLEDGE`. A controller's knowledge is in its
-    policy's file (:attr:`dstcc.learn.policies.policy.Policy.knows`)."""
+    """What it knows beyond what acknowledgements show, keys of :data:`KNOWLEDGE`; of a controller what its policy file
+    says (:attr:`dstcc.learn.policies.policy.Policy.knows`), so that to list them no file is read."""
     copies: str = ""
     """What it sends twice without a loss, a key of :data:`COPIES`; nothing where empty."""
     parameters: tuple[Parameter, ...] = ()
@@ -87,6 +87,13 @@ KNOWLEDGE = {
 }
 """What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
+
+
+def letters(knows: Container[str]) -> str:
+    """``rcd`` for rates, contacts and deadlines; a dash for nothing."""
+    return "".join(known.letter for key, known in KNOWLEDGE.items() if key in knows) or "–"
+
+
 TOLD_RATES = "told_rates"
 """The parameter of a control that finds rates and can be told them, and its key under ``[transport]``."""
 SHOWS_RATES = ("rates", "line", "queue")
@@ -392,6 +399,7 @@ CONTROLLERS = {
             "controller",
             "learned",
             "this project's own on TCP: paces, layers and copies over lanes",
+            knows=("queue", "contacts"),
             backends=BOTH,
         ),
         Algorithm(
@@ -402,6 +410,7 @@ CONTROLLERS = {
             "controller",
             "learned",
             "iodst-dqn for delays of minutes: observes pending actions, steps over a round trip",
+            knows=("queue", "contacts"),
             backends=BOTH,
         ),
         Algorithm(
@@ -433,6 +442,7 @@ CONTROLLERS = {
             "controller",
             "learned",
             "this project's own, after Yan et al., NSDI 2020 (Fugu): a forecaster of losses under a planner of repair",
+            knows=("rates",),
             backends=BOTH,
         ),
     )
@@ -448,6 +458,7 @@ OWN_ROW = Algorithm(
     "controller",
     "built-in",
     "this project's own: coded packets that find their rate and plan over contacts; nothing to choose",
+    knows=("queue", "contacts"),
     backends=BOTH,
 )
 PARTS = ("gru-mpc",)

@@ -15,11 +15,10 @@ import pytest
 from dstcc_cli.main import main
 from pydantic import BaseModel
 
-from dstcc.algorithms import KNOWLEDGE, TABLE, shipped_policies
+from dstcc.algorithms import KNOWLEDGE, TABLE, letters, shipped_policies
 from dstcc.engine.config import TcpConstants
 from dstcc.forecast.files import load_controller
 from dstcc.metrics import METRICS
-from dstcc.run.footing import letters
 from dstcc.scenario import parse_scenario
 from dstcc.scenario.model import Scenario
 

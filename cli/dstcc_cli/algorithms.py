@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from .output import emit_json, say, show_figures
-
-if TYPE_CHECKING:
-    from dstcc.algorithms import Algorithm
 
 
 @click.command(short_help="List every congestion control and scheduler.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
     """List every congestion control and scheduler: name, kind, state, what it knows, source and backends."""
-    from dstcc.algorithms import KNOWLEDGE, OWN, PARTS, documents, everything
-    from dstcc.run.footing import letters
+    from dstcc.algorithms import KNOWLEDGE, OWN, PARTS, documents, everything, letters
 
     if as_json:
         emit_json(documents())
@@ -32,18 +26,10 @@ def command(as_json: bool) -> None:
         table.add_column(heading, no_wrap=heading != "source", overflow="fold")
     for row in rows:
         where = " ".join(backend[0] for backend in row.backends)
-        table.add_row(row.name, row.kind, row.state, letters(_knows(row)), where, row.source)
+        table.add_row(row.name, row.kind, row.state, letters(row.knows), where, row.source)
     show_figures(table)
     say(f"parts of {OWN}, controllers for studies: {', '.join(PARTS)}")
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
     say(f"knows: {'; '.join(said)}; all keep deadlines (d)")
     backends = dict.fromkeys(backend for row in rows for backend in row.backends)
     say(f"on: {', '.join(f'{one[0]} {one}' for one in backends)}")
-
-
-def _knows(row: Algorithm) -> tuple[str, ...]:
-    if row.kind != "controller":
-        return row.knows
-    from dstcc.forecast.files import load_controller
-
-    return load_controller(row.name).knows

@@ -150,7 +150,7 @@ def command(
         raise click.UsageError("needs -o RUN, or --dry-run")
     from dstcc.clock import Clock
     from dstcc.outputs import check_output
-    from dstcc.run import RUN, ask, plan, trial_keys, write_run
+    from dstcc.run import ask, plan, trial_keys
     from dstcc.run.asked import overrides, read
     from dstcc.scenario import files_of, scenario_files
     from dstcc.trust import looking
@@ -168,6 +168,8 @@ def command(
         click.get_current_context().with_resource(looking())
     loaded = read(scenario, changed, variants=variants, congestion=congestions, scheduler=schedulers)
     if output is not None and not dry_run:
+        from dstcc.run import RUN  # with pyarrow, which a dry run does not need
+
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
     _say_unscheduled(loaded)
     only_controllers = () if variants or congestions or schedulers else controllers
@@ -175,6 +177,8 @@ def command(
     if dry_run or output is None:
         planned = plan(loaded, asked.source, backend, policies=asked.policies)
         return _show_plan(planned, Clock(loaded.scenario.start), as_json)
+    from dstcc.run import write_run
+
     argv = [word for word in sys.argv if word != "--resume"]
     trials = len(trial_keys(loaded))
     with _how_to_go_on(output, argv, trials), progress(loaded.scenario.name, trials) as bar:

@@ -209,7 +209,8 @@ def _interval(trials: Sequence[Row], key: str) -> str:
 
 
 def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
-    from dstcc.run.footing import lanes, letters
+    from dstcc.algorithms import letters
+    from dstcc.run.footing import lanes
 
     cells = [letters(one["knows"]), f"{lanes(one)}{'+' if one['copies'] else ''}"]
     return [*cells, f"{one['scale']:g}"] if scale else cells

@@ -1,17 +1,22 @@
 """Controllers that learn: the environment they learn in, the policies they leave, and how a policy runs a trial.
 
-Importing this package registers ``dstcc/DeepSpace-v1`` and ``dstcc/CodedDeepSpace-v1`` with Gymnasium, where it is
-installed (``pip install dstcc[learn]``); policies need neither Gymnasium nor torch. The names below are imported from
-their rooms when they are first asked for, so that nobody pays for what another part needs.
+Importing this package registers ``dstcc/DeepSpace-v1`` and ``dstcc/CodedDeepSpace-v1`` with Gymnasium, or does so when
+Gymnasium is imported later (``pip install dstcc[learn]``); policies need neither Gymnasium nor torch. The names below
+are imported when they are first used, so that nobody pays for what another part needs.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
     from .env.deep_space import DeepSpaceEnv
     from .env.vector import DeepSpaceVectorEnv
     from .policies.policy import Policy, load_policy, save_policy
@@ -63,5 +68,26 @@ def register() -> None:
         gymnasium.register(CODED_ENV_ID, entry_point="dstcc.learn.env.coded:CodedDeepSpaceEnv")
 
 
-if find_spec("gymnasium") is not None:
+class _Gymnasium(MetaPathFinder):
+    """Registers the environments as soon as Gymnasium is imported, which takes longer than to run a policy."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        if fullname != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        found = find_spec(fullname)
+        if found is not None and found.loader is not None:
+            execute = found.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            found.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return found
+
+
+if "gymnasium" in sys.modules:
     register()
+else:
+    sys.meta_path.insert(0, _Gymnasium())

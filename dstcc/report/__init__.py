@@ -1,10 +1,31 @@
-"""Compare runs: one self-contained HTML page, or the same summary as Markdown, CSV or JSON."""
+"""Compare runs: one self-contained HTML page, or the same summary as Markdown, CSV or JSON.
+
+The names below are imported when they are first used: a dry run needs only a sentence of this package.
+"""
 
 from __future__ import annotations
 
-from .load import load_report
-from .mark import REPORT
-from .model import Report
-from .writing import FORMATS, format_of, render, write_report
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .load import load_report
+    from .mark import REPORT
+    from .model import Report
+    from .writing import FORMATS, format_of, render, write_report
 
 __all__ = ["FORMATS", "REPORT", "Report", "format_of", "load_report", "render", "write_report"]
+
+_MODULES = {
+    "load_report": "load",
+    "REPORT": "mark",
+    "Report": "model",
+    **dict.fromkeys(("FORMATS", "format_of", "render", "write_report"), "writing"),
+}
+"""Where a name of this package lies."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dstcc.algorithms import COPIES, KNOWLEDGE, SHOWS_RATES
+from dstcc.algorithms import COPIES, KNOWLEDGE, SHOWS_RATES, letters
 
 from .model import Algorithm, Section
 from .numbers import SPACE, UNKNOWN
@@ -48,7 +48,7 @@ class Footing:
     @property
     def letters(self) -> str:
         """``rcd`` for rates, contacts and deadlines; a dash for nothing."""
-        return "".join(known.letter for key, known in KNOWLEDGE.items() if key in self.knows) or UNKNOWN
+        return letters(self.knows)
 
     @property
     def lanes(self) -> str:

@@ -56,11 +56,6 @@ class Footing:
         return asdict(self)
 
 
-def letters(knows: Any) -> str:
-    """``rcd`` for rates, contacts and deadlines; a dash for nothing."""
-    return "".join(known.letter for key, known in KNOWLEDGE.items() if key in knows) or "–"
-
-
 def lanes(footing: Mapping[str, Any]) -> str:
     """``32/2``: ordering domains over windows, of its document."""
     domains = footing["ordering_domains"]

@@ -49,7 +49,7 @@ def test_running_a_policy_imports_neither_torch_nor_gymnasiums_faces() -> None:
             "-c",
             "import sys; from dstcc.learn import load_policy; import dstcc.learn.policies.drive;"
             "load_policy('dstcc-lanes');"
-            "print([m for m in sys.modules if m == 'torch' or m.startswith(('dstcc.learn.algorithms',"
+            "print([m for m in sys.modules if m in ('torch', 'gymnasium') or m.startswith(('dstcc.learn.algorithms',"
             " 'dstcc.learn.training', 'dstcc.learn.env.deep_space'))])",
         ],
         capture_output=True,
@@ -57,3 +57,10 @@ def test_running_a_policy_imports_neither_torch_nor_gymnasiums_faces() -> None:
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("order", ["import gymnasium, dstcc.learn", "import dstcc.learn, gymnasium"])
+def test_the_environments_are_registered_whichever_is_imported_first(order: str) -> None:
+    code = f"{order}; print(gymnasium.spec('dstcc/DeepSpace-v1').id, gymnasium.spec('dstcc/CodedDeepSpace-v1').id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "dstcc/DeepSpace-v1 dstcc/CodedDeepSpace-v1\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dstcc.algorithms import COPIES, KNOWLEDGE, SCHEDULERS, TABLE, everything, shipped_policies
+from dstcc.algorithms import COPIES, KNOWLEDGE, OWN, SCHEDULERS, TABLE, everything, letters, shipped_policies
 from dstcc.engine.config import Objects
 from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
 from dstcc.forecast.files import load_controller
@@ -22,7 +22,7 @@ from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.spaces.observe import make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.run import backend_of, load_controllers, load_run, trial_keys, write_run
-from dstcc.run.footing import Footing, footings, lanes, letters
+from dstcc.run.footing import Footing, footings, lanes
 from dstcc.scenario import load_scenario, load_source, parse_override
 from tests.coded.missions import mission, seen
 
@@ -197,6 +197,12 @@ def shown(policy: Policy) -> dict[str, list[str]]:
             said[name].append(f"{seen.tolist()} {observer.units(runner.stepper)}")
             values[:] = whole
     return said
+
+
+@pytest.mark.parametrize("name", [*shipped_policies(), OWN])
+def test_the_table_knows_of_a_controller_what_its_file_says(name):
+    (row,) = [row for row in everything() if (row.name, row.kind) == (name, "controller")]
+    assert row.knows == tuple(load_controller(name).knows)
 
 
 @pytest.mark.parametrize("name", [name for name in shipped_policies() if name != "gru-mpc"])
