@@ -13,6 +13,8 @@ from dstcc.report.figures.times import name_times
 from dstcc.report.numbers import unit_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -27,8 +29,10 @@ LEAST_LOSS = 1e-6
 MOST_CHOICES = 8
 """Choices of one kind with a colour of their own: the most frequent ones."""
 ROW_IN, AXIS_IN, LEGEND_IN, KEY_IN = 0.34, 0.55, 0.2, 0.17
+MOST_COLUMNS, CHARACTER_IN = 4, 0.06
+"""Of the choices below the figure; the width of a character."""
 CHANNEL, BELIEF, BOUND = COLOURS[1], COLOURS[0], COLOURS[2]
-BOUNDS = {"loss_low": "believed: 5 % are below", "loss_high": "believed: 5 % are above"}
+BOUNDS = {"loss_low": "believed, 5th percentile", "loss_high": "believed, 95th percentile"}
 
 
 def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
@@ -36,7 +40,7 @@ def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
     panels: list[Panel] = []
     for link in told.links:
         t_s, share = channel_loss(told, link)
-        lines = [Line("of the channel, packets sent then", t_s, share, CHANNEL)]
+        lines = [Line("of the channel", t_s, share, CHANNEL)]
         held = told.believed_of(link, "loss")
         if np.isfinite(held).any():
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
@@ -68,8 +72,9 @@ def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
     clock = unit_for("seconds", [told.end_s])
     edges = np.append(told.t_s, told.end_s) / clock.factor
     keys = _colours(choices)
-    columns, left = (1, 0.4) if narrow else (4, 0.19)
-    legend_in = LEGEND_IN * sum(0.5 + -(-len(colours) // columns) for colours in keys.values())
+    left = 0.4 if narrow else 0.19
+    columns = {name: _columns(colours, (1 - left) * width_in(narrow)) for name, colours in keys.items()}
+    legend_in = LEGEND_IN * sum(0.5 + -(-len(colours) // columns[name]) for name, colours in keys.items())
     height_in = ROW_IN * len(choices) + AXIS_IN + legend_in + 0.2
 
     def draw(figure: Figure) -> None:
@@ -94,14 +99,20 @@ def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
             at -= LEGEND_IN / height_in
             figure.text(0.01, at, name, color=INK, va="center", ha="left", fontweight="bold")
             for place, (choice, colour) in enumerate(colours.items()):
-                if place and place % columns == 0:
+                if place and place % columns[name] == 0:
                     at -= LEGEND_IN / height_in
-                x = left + 0.2 * (place % columns)
+                x = left + (1 - left) * (place % columns[name]) / columns[name]
                 figure.text(x, at, "■", color=colour, va="center")
                 figure.text(x + KEY_IN / figure.get_figwidth(), at, choice, color=INK, va="center")
             at -= 0.5 * LEGEND_IN / height_in
 
     return draw_svg(_salt("choices", narrow), height_in, draw, width_in=width_in(narrow))
+
+
+def _columns(choices: Iterable[str], space_in: float) -> int:
+    """How many choices fit next to each other below the figure."""
+    longest = max(map(len, choices), default=1)
+    return max(1, min(MOST_COLUMNS, int(space_in / (2 * KEY_IN + CHARACTER_IN * longest))))
 
 
 def _salt(key: str, narrow: bool) -> str:

@@ -57,8 +57,8 @@ def _figures(told: Explanation) -> list[dict[str, Any]]:
             "key": "loss",
             "title": "Loss, believed and true",
             "plot": Plot(loss_figure(told), _loss_said(told), loss_figure(told, narrow=True)),
-            "caption": "None at all is drawn at 10⁻⁶. The channel's is that of the packets sent "
-            "at that time: the controller gets feedback on it a round trip later at the earliest.",
+            "caption": "The channel's loss is that of the packets sent at that time; the controller gets "
+            "feedback on it a round trip later at the earliest. Zero is drawn at 10⁻⁶.",
         },
         {
             "key": "rate",

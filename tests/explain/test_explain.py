@@ -18,7 +18,7 @@ from dstcc.clock import Clock
 from dstcc.errors import RunError
 from dstcc.explain import Explanation, explain, render
 from dstcc.explain.explanation import PARTS
-from dstcc.explain.figures import channel_loss
+from dstcc.explain.figures import _columns, channel_loss
 from dstcc.explain.page import finding
 from dstcc.learn.policies.policy import load_policy
 from dstcc.learn.spaces.branched import JointActions, MultiActions
@@ -171,11 +171,11 @@ def test_the_page_says_the_same_twice(told: Explanation, run: Run) -> None:
             ),
             [1, 0, 0, 2, 3, 1],
             {
-                "pace of subflow 0": "0.7 of its rate, queue of 0 slots",
-                "pace of subflow 1": "1 of its rate, queue of 0.3 slots",
+                "pace of subflow 0": "70% of the measured rate, 0 slots of queue",
+                "pace of subflow 1": "100% of the measured rate, 0.3 slots of queue",
                 "sent twice": "all layers",
-                "first on": "repairable",
-                "order": "base layers first, 0.5 of the spare time for repairs",
+                "subflows": "time to retransmit: all but the top layer first",
+                "order": "base layers first, 50% of the spare time for retransmissions",
             },
         ),
     ],
@@ -229,3 +229,12 @@ def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
         wrong = cli(run.path, *words)
         assert wrong.exit_code == 2
         assert said in wrong.stderr
+
+
+def test_choices_below_the_figure_do_not_overlap() -> None:
+    """A column has the key and the longest choice's characters, whatever their number."""
+    assert _columns(["none", "all layers"], 7.0) == 4
+    assert _columns(["x" * 30], 7.0) == 3
+    assert _columns(["x" * 60, "y"], 7.0) == 1
+    assert _columns(["x" * 200], 4.0) == 1
+    assert _columns([], 7.0) == 4

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
 """Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,
 where they could be repaired in time. What nothing else would use they may use too."""
+PLACE_WORDS = {
+    "any": "any, for all layers",
+    "top-on-lossiest": "most losses: the top layer first",
+    "base-repairable": "time to retransmit: base layers first",
+    "repairable": "time to retransmit: all but the top layer first",
+}
+"""The same in words."""
 SPARES = ("none", "base", "all")
 """What goes a second time where there is room for it: nothing, base layers, all."""
 
@@ -82,15 +89,17 @@ class MeasuredActions(BranchedActions):
         said = {}
         for subflow in range(subflows):
             factor, queue = self.windows[action[subflow]]
-            said[f"pace of subflow {subflow}"] = f"{factor:g} of its rate, queue of {queue:g} slots"
+            said[f"pace of subflow {subflow}"] = (
+                f"{factor:.0%} of the measured rate, {queue:g} slots of queue"
+            )
         if self.copies:
             said["sent twice"] = {"none": "nothing", "base": "base layers", "all": "all layers"}[
                 SPARES[action[self.subflows]]
             ]
-        said["first on"] = PLACES[action[-2]]
+        said["subflows"] = PLACE_WORDS[PLACES[action[-2]]]
         gap, repair = self.orders[action[-1]]
-        order = "base layers first" if np.isinf(gap) else f"a gap of {gap:g} RTT"
-        said["order"] = f"{order}, {repair:g} of the spare time for repairs"
+        order = "base layers first" if np.isinf(gap) else f"each layer {gap:g} RTT after the one below"
+        said["order"] = f"{order}, {repair:.0%} of the spare time for retransmissions"
         return said
 
     def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
