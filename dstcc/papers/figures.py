@@ -37,6 +37,9 @@ NAMES = 0.46
 QUANTITY_CHARS = 66
 NAMED_ROWS = ("stack", "dots")
 """Plots with a line per algorithm, which need no legend."""
+MOST_LINES = 6
+"""In one plot of lines; of more algorithms each has a panel."""
+COLUMNS, PANEL_IN = 4, 1.35
 WINDOW = 0.05
 """Of a learning curve's episodes, over which it is averaged."""
 FONTS = "system-ui, 'DejaVu Sans', sans-serif"
@@ -51,10 +54,14 @@ def draw(results: Results, rows: list[Row], salt: str) -> str:
     colours = {name: look.colour for name, look in shown.items()}
     dashes = {name: look.dashes for name, look in shown.items()}
     stacked = figure.plot.kind in NAMED_ROWS
-    lines = [] if stacked else [(name, colours[name], dashes[name]) for name in results.names]
+    panels = figure.plot.kind == "lines" and len(results.names) > MOST_LINES
+    lines = [] if stacked or panels else [(name, colours[name], dashes[name]) for name in results.names]
     chars = round(170 * WIDTH_IN / 11.2)
     legend_in = legend_above(None, lines, chars) if lines else 0.0
-    plot_in = PLOT_IN + (0.22 * len(results.names) - 1.6 if stacked else 0)
+    rows_of_panels = -(-len(results.names) // COLUMNS)
+    plot_in = (
+        PANEL_IN * rows_of_panels if panels else PLOT_IN + (0.22 * len(results.names) - 1.6 if stacked else 0)
+    )
     below_in = HEAD_IN + ROW_IN * len(compared) + FOOT_IN if compared else 0.1
     height = legend_in + 0.2 + plot_in + FOOT_IN + below_in
 
@@ -62,9 +69,13 @@ def draw(results: Results, rows: list[Row], salt: str) -> str:
         if lines:
             legend_above(canvas, lines, chars)
         left = 0.3 if stacked else LEFT
-        axes = canvas.add_axes((left, (below_in + FOOT_IN) / height, 0.97 - left, plot_in / height))
-        DRAWN[figure.plot.kind](axes, results, colours, dashes)
-        quiet_ticks(axes)
+        place = (left, (below_in + FOOT_IN) / height, 0.97 - left, plot_in / height)
+        if panels:
+            _panels(canvas, place, results, colours)
+        else:
+            axes = canvas.add_axes(place)
+            DRAWN[figure.plot.kind](axes, results, colours, dashes)
+            quiet_ticks(axes)
         if compared:
             part = ROW_IN * len(compared) / height
             _compare(canvas.add_axes((NAMES, FOOT_IN / height, 0.97 - NAMES, part)), compared)
@@ -83,11 +94,50 @@ def standalone(svg: str) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg.replace("<svg", f"<svg{links}{size}", 1) + "\n"
 
 
-def _lines(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[str, Any]) -> None:
+def _panels(
+    canvas: Canvas, place: tuple[float, float, float, float], results: Results, colours: dict[str, str]
+) -> None:
+    """A panel for each algorithm: its line in colour with its interval, before those of all others in grey."""
+    x, y, width, height = place
+    rows = -(-len(results.names) // COLUMNS)
+    wide, high = width / COLUMNS, height / rows
+    grey, solid = dict.fromkeys(results.names, GRID), dict.fromkeys(results.names, "-")
+    first: Axes | None = None
+    for number, name in enumerate(results.names):
+        row, column = divmod(number, COLUMNS)
+        corner = (x + column * wide, y + (rows - 1 - row) * high)
+        axes = canvas.add_axes((*corner, 0.9 * wide, 0.68 * high), sharex=first, sharey=first)
+        first = first or axes
+        others = tuple(other for other in results.names if other != name)
+        _lines(axes, results, grey, solid, others, intervals=False)
+        _lines(axes, results, colours, solid, (name,))
+        axes.set_title(name, loc="left", color=INK)
+        quiet_ticks(axes)
+        axes.label_outer(remove_inner_ticks=False)
+        axes.set(xlabel="", ylabel="")
+        axes.tick_params(
+            labelleft=column == 0, labelbottom=number + COLUMNS >= len(results.names), which="both"
+        )
+    plot = results.figure.plot
+    canvas.text(0.02, y + height / 2, plot.y_label, rotation=90, va="center", color=MUTED)
+    bottom = y - 0.75 * FOOT_IN / canvas.get_figheight()
+    canvas.text(x + width / 2, bottom, plot.x_label, ha="center", color=MUTED)
+
+
+def _lines(
+    axes: Axes,
+    results: Results,
+    colours: dict[str, str],
+    dashes: dict[str, Any],
+    names: tuple[str, ...] | None = None,
+    *,
+    intervals: bool = True,
+) -> None:
+    """Of the named algorithms, of all unless given."""
     plot, points = results.figure.plot, [point.x for point in results.points]
     named = any(isinstance(x, str) for x in points) or len(points) == 1
     where = list(range(len(points))) if named else [float(x) for x in points]
-    for name in results.names:
+    for name in names or results.names:
         means = [mean_of(plot.y, name, x, results) for x in points]
         there = [(x, one) for x, one in zip(where, means, strict=True) if one is not None]
         if not there:
@@ -99,6 +149,8 @@ def _lines(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[s
         axes.plot(
             xs, values, color=colours[name], linestyle=dashes[name], linewidth=1.5, marker="o", markersize=3.5
         )
+        if not intervals:
+            continue
         if len(xs) > 1:
             axes.fill_between(xs, lows, highs, color=colours[name], alpha=SHADE, linewidth=0)
         else:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 
 from dstcc.papers.carry import Results
 from dstcc.papers.cells import Outcome
-from dstcc.papers.figures import DRAWN, WINDOW, _compare, _smooth, draw, standalone
+from dstcc.papers.figures import DRAWN, GRID, WINDOW, _compare, _panels, _smooth, draw, standalone
 from dstcc.papers.model import Figure, Plot, Point
 from dstcc.papers.rows import Row
 
@@ -232,3 +232,18 @@ def test_one_point_of_a_logarithmic_axis_stands_at_its_name_and_zeros_have_no_lo
     axes = drawn(results("lines", {("ours", 1e-3, 1): 0.0}, points=(1e-3,), log_x=True, log_y=True))
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.001"]
+
+
+def test_many_algorithms_have_a_panel_each_with_the_others_in_grey() -> None:
+    names = tuple("abcdefg")
+    made = results("lines", {(name, x, 1): x for name in names for x in (1.0, 2.0)}, points=(1.0, 2.0))
+    given = Results(made.figure.model_copy(update={"algorithms": names}), False, made.outcomes)
+    canvas = Canvas()
+    _panels(canvas, (0.1, 0.1, 0.8, 0.8), given, dict.fromkeys(names, "#ff0000"))
+    assert [axes.get_title(loc="left") for axes in canvas.axes] == list(names)
+    for axes in canvas.axes:
+        assert len(lines(axes, "#ff0000")) == 1 and len(lines(axes, GRID)) == len(names) - 1
+        assert len(axes.collections) == 1, "the interval is of the one in colour"
+    ends = {(axes.get_xlim(), axes.get_ylim()) for axes in canvas.axes}
+    assert len(ends) == 1, "so that heights compare"
+    assert all(f">{name}<" in draw(given, [], "salt") for name in names)
