@@ -24,6 +24,8 @@ from dstcc.report.figures.style import (
 from .rows import Row, mean_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
@@ -334,4 +336,11 @@ def _short(text: str) -> str:
     return text if len(text) <= QUANTITY_CHARS else f"{text[: QUANTITY_CHARS - 1]}…"
 
 
-DRAWN = {"lines": _lines, "dots": _dots, "bars": _bars, "stack": _stack, "curve": _curve, "boxes": _boxes}
+DRAWN: dict[str, Callable[[Axes, Results, dict[str, str], dict[str, Any]], None]] = {
+    "lines": _lines,
+    "dots": _dots,
+    "bars": _bars,
+    "stack": _stack,
+    "curve": _curve,
+    "boxes": _boxes,
+}

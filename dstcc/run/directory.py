@@ -429,8 +429,29 @@ def _notes_on(policy: Controller, scenario: Scenario, source: Source) -> list[st
     return far + once
 
 
+OLD_KEYS = {
+    "told_bytes": "assigned_bytes",
+    "left_bytes": "sent_bytes",
+    "carried_bytes": "first_bytes",
+    "strayed_bytes": "misrouted_bytes",
+    "moved_bytes": "reinjected_bytes",
+}
+"""Of what links carried of each layer: keys of version 0.1.0 before November 2026, which are read for one release."""
+
+
 def _renamed(meta: dict[str, Any]) -> None:
-    """Of a run of before a learned controller was renamed: its algorithm by today's name, and a warning."""
+    """Of a run of before keys or a learned controller were renamed: today's names, and a warning."""
+    placed = meta.get("layers")
+    lists = placed.values() if isinstance(placed, dict) else ()
+    rows = [row for rows in lists if isinstance(rows, list) for row in rows if isinstance(row, dict)]
+    old = [key for key in OLD_KEYS if any(key in row for row in rows)]
+    for row in rows:
+        for key in old:
+            if key in row:
+                row[OLD_KEYS[key]] = row.pop(key)
+    if old:
+        now = ", ".join(OLD_KEYS[key] for key in old)
+        meta["warnings"] = [*meta.get("warnings", ()), f"layers: {', '.join(old)} are called {now} now"]
     for about in meta.get("controllers") or ():
         once = about.get("algorithm")
         if once in RENAMED and about.get("trained_on"):

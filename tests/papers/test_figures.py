@@ -12,9 +12,10 @@ from matplotlib.figure import Figure as Canvas
 
 from dstcc.papers.carry import Results
 from dstcc.papers.cells import Outcome
-from dstcc.papers.figures import DRAWN, GRID, WINDOW, _compare, _panels, _smooth, draw, standalone
+from dstcc.papers.figures import DRAWN, WINDOW, _compare, _panels, _smooth, draw, standalone
 from dstcc.papers.model import Figure, Plot, Point
 from dstcc.papers.rows import Row
+from dstcc.report.figures.style import GRID
 
 COLOURS = {"ours": "#ff0000", "theirs": "#0000ff"}
 DASHES = {"ours": "-", "theirs": "--"}

@@ -257,3 +257,20 @@ def test_it_is_no_file() -> None:
         f"{OWN}.safetensors",
         "b",
     ]
+
+
+def test_bytes_of_layers_are_read_by_their_old_keys_with_a_warning(tmp_path: Path) -> None:
+    scenario = parse_scenario(mission(transport={"controller": "dstcc-lanes"}), source="here")
+    write_run(tmp_path / "run", scenario, load_source(scenario), argv=["dstcc"])
+    file = tmp_path / "run" / "run.json"
+    old = {"layer": 0, "link": 1, "told_bytes": 3, "left_bytes": 4, "carried_bytes": 5, "late_bytes": 6}
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "layers": {"dstcc-lanes/s1": [old]}}))
+    read = load_run(tmp_path / "run").meta
+    assert read["layers"]["dstcc-lanes/s1"] == [
+        {"layer": 0, "link": 1, "late_bytes": 6, "assigned_bytes": 3, "sent_bytes": 4, "first_bytes": 5}
+    ]
+    said = (
+        "layers: told_bytes, left_bytes, carried_bytes are called assigned_bytes, sent_bytes, first_bytes now"
+    )
+    assert read["warnings"] == [*document["warnings"], said]
