@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dstcc.stats import (
     FEW_SEEDS,
     SAME,
+    SIGNIFICANT,
     Estimate,
     _tail,
     estimate,
@@ -104,6 +105,12 @@ def test_strata_of_equal_variance_add_their_degrees_of_freedom() -> None:
     strata = [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 3.0, 4.0]]
     assert paired_p(strata) == pytest.approx(0.000449, rel=0.01)
     assert paired_p([[*strata[0], *strata[1]]]) > paired_p(strata)  # the strata's distance is no noise
+
+
+def test_a_claim_takes_five_percent_and_ten_seeds() -> None:
+    """As docs/metrics.md promises."""
+    assert pytest.approx(0.05) == SIGNIFICANT
+    assert FEW_SEEDS == 10
 
 
 def test_holm_by_hand() -> None:

@@ -617,6 +617,35 @@ def test_every_word_of_a_table_is_explained() -> None:
     assert {word for word, _ in words_of(ranking(comparison))} == words
 
 
+def test_five_that_are_behind_are_all_named() -> None:
+    rivals = {f"r{n}": [0.9 - n / 10] * 10 for n in range(5)}
+    said = leading(compare({"a": HIGH, **rivals})).replace("\u202f", " ")
+    assert said.endswith("; r0 90.0 %, r1 80.0 %, r2 70.0 %, r3 60.0 % and r4 50.0 %.")
+
+
+def test_copies_do_not_make_lanes_unequal() -> None:
+    lanes = {"a": footing(64, 2), "b": footing(32, 2, copies="spare"), "c": footing(32, 2)}
+    said = equal_lanes(compare({"a": HIGH, "b": LOW, "c": [0.2] * 10}, footings=lanes))
+    assert "On equal lanes (32/2): b" in said
+
+
+def test_nothing_is_said_against_the_leader_as_reference() -> None:
+    assert "Against" not in verdict(replace(section({"a": HIGH, "b": LOW}), against="a"))
+
+
+def test_trials_that_failed_are_counted() -> None:
+    one = section({"a": HIGH, "b": [None, *LOW[1:]]})
+    assert verdict(one).endswith("1 of 20 trials failed and is left out; b not compared.")
+    two = section({"a": HIGH, "b": [None, None, *LOW[2:]]})
+    assert verdict(two).endswith("2 of 20 trials failed and are left out; b not compared.")
+
+
+def test_without_trials_or_values_there_is_nothing_to_compare() -> None:
+    assert verdict(section({"a": [None, None]})) == "No trial finished: there is nothing to compare."
+    said = verdict(section({"a": HIGH}, key="playback_ratio"))
+    assert said == "The trials finished, but none says how much was played."
+
+
 def test_equals_of_those_that_are_named_are_not_less() -> None:
     equal = {f"r{n}": [0.4] * 10 for n in range(7)}
     made = compare({"a": HIGH, **equal})
