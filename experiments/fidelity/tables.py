@@ -16,11 +16,11 @@ HEADINGS = (
     *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "Linux", "runs"),
     *("simulator", "kernel", "ratio", "95 %", "z"),
 )
-REPEATS = ("repeats simulated", "kernel")
-PLAYED = ("throughput simulated", "kernel", "ratio", "z", *REPEATS)
+RETRANSMITTED = ("retransmitted simulated", "kernel", "ratio", "z")
+PLAYED = ("throughput simulated", "kernel", "ratio", "z", *RETRANSMITTED)
 
 
-BESIDE = ("RTT simulated", "kernel", *REPEATS)
+BESIDE = ("RTT simulated", "kernel", *RETRANSMITTED)
 OF_THE_RUNS = ", mean ± standard deviation of the runs"
 
 
@@ -112,12 +112,14 @@ def _pair(row: Row) -> Iterator[str]:
 def _comparison_cells(row: Row) -> Iterator[str]:
     yield f"{row.mean_rtt.simulated.mean:.4g}"
     yield f"{row.mean_rtt.real.mean:.4g}"
-    yield from _repeats(row)
+    yield from _retransmitted(row)
 
 
-def _repeats(row: Row) -> Iterator[str]:
+def _retransmitted(row: Row) -> Iterator[str]:
     for side in row.retransmitted:
         yield f"{side.mean:.2e}"
+    yield f"{row.retransmitted.ratio:.3f}"
+    yield _z(row.retransmitted)
 
 
 def _played(row: Row) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _played(row: Row) -> Iterator[str]:
         yield f"{side.mean * 1e-6:.4g}"
     yield f"{row.throughput.ratio:.3f}"
     yield _z(row.throughput)
-    yield from _repeats(row)
+    yield from _retransmitted(row)
 
 
 def _z(pair: Pair) -> str:

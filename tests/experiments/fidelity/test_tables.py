@@ -13,7 +13,7 @@ ROWS = [
     row_of(TRANSFER, [Seen(1.2e6, 0.11, 0.01)] * 2, [Seen(1.0e6, 0.10, 0.02)]),
     row_of(
         MISSION,
-        [Seen(1e6, 30.0, 0.01, 0.50), Seen(1e6, 30.0, 0.01, 0.52)],
+        [Seen(1e6, 30.0, 0.01, 0.50), Seen(1e6, 30.0, 0.03, 0.52)],
         [Seen(2e6, 30.0, 0.01, 0.50), Seen(2e6, 30.0, 0.01, 0.54)],
     ),
 ]
@@ -43,7 +43,8 @@ def test_a_missions_row_is_about_the_layers_played_with_throughput_beside() -> N
     assert cells(list(tables([certain]))[4])[12] == "1.040 *"
     # (0.51 - 0.52) / √(0.0002 / 2 + 0.0008 / 2) = -0.01 / 0.02236
     assert row[12] == "0.981" and row[14] == "-0.4"
-    assert row[15:] == ["1", "2", "0.500", "–", "1.00e-02", "1.00e-02"]
+    # of what is retransmitted (0.02 - 0.01) / √(0.0002 / 2)
+    assert row[15:] == ["1", "2", "0.500", "–", "2.00e-02", "1.00e-02", "2.000", "+1.0"]
 
 
 def test_the_summary_takes_transfers_alone() -> None:
