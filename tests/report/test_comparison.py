@@ -165,6 +165,8 @@ def test_the_highest_value_is_not_said_of_what_is_not_on_top() -> None:
     assert "the highest value of those whose trials all finished;" in higher
     lower = leading(compare({"a": HIGH, "b": MIXED, "c": LOW}, failed=frozenset({"c"})))
     assert "the highest value;" in lower
+    equal = leading(compare({"a": HIGH, "b": MIXED, "c": HIGH}, failed=frozenset({"c"})))
+    assert "the highest value;" in equal
     leads = leading(compare({"a": NEAR, "b": LOW, "c": HIGH}, failed=frozenset({"c"})))
     assert leads.startswith("a delivered most video of those whose trials all finished, ")
 
@@ -627,6 +629,18 @@ def test_copies_do_not_make_lanes_unequal() -> None:
     lanes = {"a": footing(64, 2), "b": footing(32, 2, copies="spare"), "c": footing(32, 2)}
     said = equal_lanes(compare({"a": HIGH, "b": LOW, "c": [0.2] * 10}, footings=lanes))
     assert "On equal lanes (32/2): b" in said
+
+
+def test_a_page_has_the_sentences_of_lanes_rates_and_who_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    footings = {"a": footing(64, 2, "rates"), "b": footing(32, 2, "contacts"), "c": footing(32, 2)}
+    samples = {"a": HIGH, "b": LOW, "c": [0.2] * 10}
+    made = compare(samples, footings=footings, missing={"z": "not run"})
+    monkeypatch.setattr("dstcc.report.verdict.compare", lambda _: made)
+    monkeypatch.setattr("dstcc.report.verdict.compare_pooled", lambda _: made)
+    sentences = (equal_lanes(made), without_rates(made), "Not ranked: z (not run).")
+    pooled: Any = None
+    for said in (verdict(section(samples)), pooled_verdict(pooled)):
+        assert all(one and one in said for one in sentences)
 
 
 def test_nothing_is_said_against_the_leader_as_reference() -> None:
