@@ -206,9 +206,8 @@ def texts_of(rows: list[dict[str, Any]], cell: Cell) -> list[str]:
         if not of:
             texts.append("refused" if there else "not run")
             continue
-        weights = [row["weight"] for row in of.values()]
-        text = interval(weights) if len(weights) > 1 else f"{weights[0]:.3f}"
-        texts.append(f"{text}, {fmean(row['sent'] for row in of.values()):.2f}")
+        weight = interval([row["weight"] for row in of.values()])
+        texts.append(f"{weight}, {fmean(row['sent'] for row in of.values()):.2f}")
     return texts
 
 

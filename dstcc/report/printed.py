@@ -8,8 +8,10 @@ from dstcc.stats import estimate
 
 
 def interval(values: Sequence[float], digits: int = 3, unit: float = 1.0) -> str:
-    """Interquartile mean and 95 % interval of values, in a unit."""
+    """Interquartile mean and 95 % interval of values, in a unit; one value alone has none."""
     mean = estimate([value / unit for value in values])
+    if len(values) == 1:
+        return f"{mean.value:.{digits}f}"
     return f"{mean.value:.{digits}f} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]"
 
 

@@ -19,3 +19,4 @@ def test_an_interval_is_in_its_unit_and_digits() -> None:
     text = interval(values, 1, 1e6)
     assert text.startswith("3.0 [") and text.endswith("]")
     assert interval([1.0, 1.0]) == "1.000 [1.000, 1.000]"
+    assert interval([1.0]) == "1.000"
