@@ -163,6 +163,21 @@ def test_a_silent_link_is_not_a_slow_one(dark_s: tuple[float, float]) -> None:
     assert wire_rate(result, back, 1500) == pytest.approx(RATE_BPS, rel=0.03)
 
 
+def test_a_silent_path_is_passed_over_and_found_again_a_round_trip_after_it_is_back() -> None:
+    # Dark from 300 to 800, both ways: the last report came at 350, and silence is noticed before 600.
+    away = far(unannounced_ns=((ns(300), ns(800)),))
+    # The link that is left carries half of RATE_BPS: one layer of three.
+    objects = video(1.4, 1200, playout_s=2.5 * RTT_S)
+    result = trial((away, far(RATE_BPS / 2)), objects, drop_late=True)
+    done = result.objects.complete_ns
+    there = (done >= 0) & (done <= objects.deadline_ns) & (objects.layer == 0)
+    passed = (objects.layer == 0) & (objects.release_ns > 600 * S) & (objects.release_ns < 780 * S)
+    assert there[passed].all()
+    assert wire_rate(result, 600, 780, 1) > 0.98 * RATE_BPS / 2
+    # A packet kProbes times a round trip: 800 + 100 / 16, and it is heard of a round trip later.
+    assert wire_rate(result, 915, 1000) == pytest.approx(RATE_BPS, rel=0.03)
+
+
 def test_it_follows_a_step_of_the_lines_rate_that_nobody_announced() -> None:
     stepped = far(hidden_t_ns=(0, ns(300), ns(600)), hidden_share=(1.0, 0.25, 1.0))
     result = trial(stepped, video(1.5, 900))
@@ -179,16 +194,8 @@ def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
     assert sum(shares) > 0.85 * RATE_BPS / (2 if slower else 1)
 
 
-STARVES = pytest.mark.xfail(strict=True, reason="it keeps four packets in a queue that CUBIC fills")
-
-
 @pytest.mark.parametrize(
-    ("rate_bps", "rtt_s", "queue_bdp"),
-    [
-        (1e6, 0.1, 1.0),
-        pytest.param(1e6, 0.1, 4.0, marks=STARVES),
-        pytest.param(240e3, 10.0, 1.0, marks=STARVES),
-    ],
+    ("rate_bps", "rtt_s", "queue_bdp"), [(1e6, 0.1, 1.0), (1e6, 0.1, 4.0), (240e3, 10.0, 1.0)]
 )
 def test_beside_cubic_both_have_three_tenths_of_their_share(
     rate_bps: float, rtt_s: float, queue_bdp: float
@@ -198,6 +205,14 @@ def test_beside_cubic_both_have_three_tenths_of_their_share(
     result = trial(shared, video(3, span, rate_bps=rate_bps), duration_s=span)
     others = result.flows[0].delivered_bytes * 8 * WIRE / MSS / span
     assert min(wire_rate(result, span / 2, span), others) >= 0.3 * rate_bps / 2
+
+
+@pytest.mark.parametrize("senders", [2, 4])
+def test_senders_of_this_kind_do_not_take_each_other_for_those_that_fill_the_queue(senders: int) -> None:
+    result = trial(far(subflows=senders), video(2, 600))
+    # Each keeps four packets there.
+    assert result.totals.queue_p95_s < (4 * senders + 4) * WIRE * 8 / RATE_BPS
+    assert jain(tuple(wire_rate(result, 300, 600, one) for one in range(senders))) > 0.95
 
 
 def test_a_rest_by_the_contact_plan_changes_nothing() -> None:

@@ -22,9 +22,11 @@ void CodedSendingEnd::plan_ahead() {
     next_plan_ns_ = now_ + interval;
     if (nothing_to_choose(interval)) return admission_.forget();
     std::vector<Admission::Path> paths;
-    for (const Subflow& subflow : subflows_)
-        paths.push_back(
-            {subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0, subflow.one_way_ns()});
+    const SubflowSet silent = established_ & ~heard();
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (const Subflow& subflow = subflows_[s]; !contains(silent, s))
+            paths.push_back({subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0,
+                             subflow.one_way_ns()});
     if (!admission_.begin(now_, longest_wait_ns_, paths)) return;
     const std::vector<double> comes = released_rates();
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {

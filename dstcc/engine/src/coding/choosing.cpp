@@ -12,15 +12,22 @@ constexpr Time kBlocksAhead = 2;  // a block is short if so many of its length a
 // Which subflows count for the packet that is chosen next, and when it would arrive over them: their own queues and the plan's
 // light times are all the sender knows. Those from which nothing is heard count only where all are silent.
 void CodedSendingEnd::look() {
-    open_ = 0;
     for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
         const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
         arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns();
-        if (!subflow.flight.stale()) insert(open_, s);
     }
-    if (open_ == 0) open_ = established_;
+    open_ = heard();
+}
+
+SubflowSet CodedSendingEnd::heard() const {
+    SubflowSet heard = 0;
+    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        if (!subflows_[s].flight.stale()) insert(heard, s);
+    }
+    return heard != 0 ? heard : established_;
 }
 
 SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
@@ -90,7 +97,17 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
         first = turn;
         best = choice;
     }
-    return best;
+    return best.subflow < 0 ? choose_for_silent(ready_ & ~open_) : best;
+}
+
+// What the plan has no place for over the others costs no layer anything over a subflow of which nothing is heard.
+CodedSendingEnd::Choice CodedSendingEnd::choose_for_silent(SubflowSet silent) {
+    for (std::size_t l = map_.layers(); silent != 0 && l < levels_.size(); ++l) {
+        drop_expired(levels_[l]);
+        if (levels_[l].objects.empty()) continue;
+        if (const Choice choice = choose_source(levels_[l], silent); choice.subflow >= 0) return choice;
+    }
+    return {};
 }
 
 CodedSendingEnd::Choice CodedSendingEnd::choose_repair_of(Level& level, SubflowSet ready) {

@@ -9,6 +9,7 @@ constexpr Time kTimeNumerator = 9, kTimeParts = 8;  // section 6.1.2
 constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
+constexpr Time kProbes = 16;  // of a silent path whose law lives by reports: in a round trip, or one of so many packets
 constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
 
 enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4 };
@@ -99,6 +100,10 @@ Time Flight::probe_timeout() const { return rtt_.rto() + constants_.delayed_ack;
 Time Flight::next_timer() const {
     if (!established_ || tcp_.in_flight() == 0) return kNever;
     const Time timeout = probe_timeout();
+    if (backoff_ > 0 && control_->wants_reports() && rate() > 0) {
+        const auto packets = static_cast<Time>(kProbes * tcp_.wire_bytes / rate());
+        return std::min(loss_ns_, tcp_.last_sent_ns + std::max(tcp_.srtt_ns / kProbes, packets));
+    }
     const Time wait = timeout > (kNever / 4 >> backoff_) ? kNever / 4 : timeout << backoff_;
     return std::min(loss_ns_, std::max(progress_ns_, packets_[tcp_.snd_una].sent_ns) + wait);
 }

@@ -7,7 +7,8 @@
 //   probe     nothing was acknowledged for a PTO (a smoothed round trip, its deviation and the receiver's wait for a second
 //             packet) since the last ACK or since the oldest packet left: RFC 9002 counts from the newest, and so would never
 //             find out that a path is gone to which a rate is sent all the while. One packet may then leave whatever the
-//             window; each further PTO is twice as long.
+//             window; each further PTO is twice as long. Laws that live by reports go on with a packet kProbes times a round
+//             trip: a path that is back is heard of a round trip later, and so few packets fill no queue.
 //   window    a loss of a packet that was sent since the last reduction is a new one (section 7.3.2): the law's threshold,
 //             and its window is that at once. All packets lost over three PTOs: persistent congestion (section 7.6), and the
 //             window is two packets.
@@ -64,6 +65,7 @@ public:
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the law's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
+    void set_spare(Time spare) { tcp_.spare_ns = spare; }
     bool wants_queue() const { return wants_queue_; }
     bool wants_reports() const { return control_->wants_reports(); }
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }

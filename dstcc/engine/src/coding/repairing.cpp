@@ -11,8 +11,9 @@ void CodedSendingEnd::take_fates(std::size_t s) {
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
-    losses_.packet(fate.lost);
     Subflow& over = subflows_[s];
+    const bool refused = fate.lost && over.flight.tcp().far_full;
+    if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
     over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
@@ -27,6 +28,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
         word.arrived += !fate.lost;
     }
     --block.under_way;
+    block.refused += refused;
     ++(fate.lost ? block.lost : block.arrived);
     if (packet.object != kNoObject) {
         block.source_lost += fate.lost;
@@ -70,7 +72,7 @@ std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
 void CodedSendingEnd::note_all_known(BlockSending& block) {
     if (block.heard || block.under_way > 0 || block.waiting > 0) return;
     block.heard = true;
-    losses_.block(block.source + block.repair, block.lost);
+    losses_.block(block.source + block.repair - block.refused, block.lost - block.refused);
 }
 
 // A member was sent whole or given up: the last one closes its block.

@@ -154,11 +154,13 @@ void CodedSendingEnd::handle_slot(Time now) {
 void CodedSendingEnd::refresh_paths() {
     least_light_ns_ = kNever / 4;
     rate_ = 0;
+    const SubflowSet heard_of = heard();
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
-        rate_ += subflow.flight.rate();
+        if (contains(heard_of, s)) rate_ += subflow.flight.rate();
+        meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
@@ -168,8 +170,11 @@ void CodedSendingEnd::refresh_paths() {
     if (!deadlines_ || !layer_first_ || objects_.size() == 0) return;
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;
-    const Time spare = objects_.deadline_ns[newest] - objects_.release_ns[newest] - least_light_ns_;
-    gap_ns_ = std::min(coding_.block_ns, std::max<Time>(spare, 0) / static_cast<Time>(map_.layers()));
+    const Time playout = objects_.deadline_ns[newest] - objects_.release_ns[newest];
+    for (Subflow& subflow : subflows_) subflow.flight.set_spare(playout - subflow.light_ns);
+    const Time spare = playout - least_light_ns_;
+    gap_ns_ = std::max<Time>(spare, 0) / static_cast<Time>(map_.layers());
+    if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
 // Without a handshake the sender has the plan, and sends nothing while a link is away.

@@ -2,7 +2,8 @@
 //
 //   source    the parts of layers as they are, cut into packets, the oldest first
 //   turn      release + layer x gap, where the transport sends base layers first: the gap is a block, or the time that there is
-//             (deadline - release - light) divided by the layers if that is less. So where not all can be sent a layer is ahead of the
+//             (deadline - release - light) divided by the layers if that is less, or if a queue further on was seen: what is left
+//             there may fall to any rate, and layers below are so much ahead then. So where not all can be sent a layer is ahead of the
 //             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
 //             layer is not waited for by all below it
 //   admitted  where not all that waits can be sent in time, what fits into the contacts of the plan, lower layers first (coding/admission.hpp).
@@ -48,6 +49,7 @@ struct BlockSending {
     std::int32_t planned = -1;                 // repair packets without a loss that asks for more; -1: not yet decided
     std::uint32_t under_way = 0, arrived = 0;  // as far as is known
     std::uint32_t lost = 0, source_lost = 0;
+    std::uint32_t refused = 0;       // of the lost: by a full queue further on, of which no channel is the cause
     std::uint32_t open_members = 0;  // not yet sent whole or given up
     std::uint32_t first_missing = 0,
                   last_missing = 0;  // members from the first to the one before the last may be missing
@@ -162,9 +164,12 @@ private:
     // coding/choosing.cpp
     void look();
     Choice choose();
+    Choice choose_for_silent(SubflowSet silent);
     Choice choose_repair_of(Level& level, SubflowSet ready);
     Choice choose_source(const Level& level, SubflowSet ready) const;
     int choose_repair(std::uint32_t block, SubflowSet ready);
+    // Of which something is heard; all where nothing is of any.
+    SubflowSet heard() const;
     SubflowSet in_time(SubflowSet set, Time deadline) const;
     SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
     int quickest(SubflowSet set) const;
@@ -256,6 +261,7 @@ private:
     Admission admission_;
     Time next_plan_ns_ = 0;
     bool steered_ = false;
+    bool meets_others_ = false;  // a queue further on was seen
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost

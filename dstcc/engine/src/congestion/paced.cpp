@@ -91,6 +91,7 @@ public:
         if (sample.sent_ns >= 0 && queue_->known())
             far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
                       static_cast<double>(sample.acked_bytes));
+        tcp.far_full = far_.full();
         if (sample.acked_sacked > 0) heard_ns_ = now;
         ++reports_;
         return true;
@@ -143,7 +144,7 @@ private:
         }
         if (up)
             far_limit_ = far_.pace(slot_end_ns_, each * static_cast<double>(tcp.in_flight()), queue_->share(),
-                                   std::max<Time>(2 * tcp.light_ns, 1));
+                                   std::max<Time>(2 * tcp.light_ns, 1), tcp.spare_ns);
         PathSlot slot;
         slot.slot_s = slot_s;
         slot.busy_s = (delivered_ + lost_ * packet) / sent_at / kNsPerS;
@@ -159,6 +160,7 @@ private:
         most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
         most_ = std::max(std::min(far_limit_, most_), least / kNsPerS);
         tcp.ahead_ns = far_.ahead();
+        tcp.far_found = far_.found();
         delivered_ = lost_ = 0;
         slot_wait_ = 0;
         if (reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {

@@ -18,6 +18,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     if (sent <= sent_) return;
     sent_ = sent;
     wait_ = std::max<Time>(wait, 0);
+    longest_ = std::max(longest_, wait_);
     if (from_sent_ < 0) {
         from_sent_ = sent_;
         from_wait_ = wait_;
@@ -25,7 +26,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     }
 }
 
-double FarQueue::pace(Time now, double under_way, double shown, Time round_trip) {
+double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare) {
     const auto round = static_cast<double>(round_trip);
     if (sent_ > from_sent_) look(shown, round);
     const bool stands = static_cast<double>(wait_) > kStands * round;
@@ -34,7 +35,10 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip)
     const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);
     const double ahead = static_cast<double>(wait_) + (under_way - available_ * since) / line;
     ahead_ = static_cast<Time>(std::max(ahead, 0.0));
-    const double over = (kTarget * round - std::max(ahead, 0.0)) / (kHorizon * round);
+    const double target = std::min({kTarget * round, kTargetOfLongest * static_cast<double>(longest_),
+                                    kTargetOfSpare * static_cast<double>(std::max<Time>(spare, 0))});
+    const double mine = target * (1 + kEvens * (0.5 - available_ / line));
+    const double over = (mine - std::max(ahead, 0.0)) / (kHorizon * round);
     return std::clamp(available_ + line * over, kLeast * available_, kMost * available_);
 }
 

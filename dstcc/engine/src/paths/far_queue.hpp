@@ -11,7 +11,11 @@
 //                        the mean of this and the last. Where nothing stands it is r at least: the pace is more than A then, and what passes
 //                        without a queue is there
 //   ahead      W + (under way - A x the time since that packet was sent) / C: the wait of what is sent now
-//   pace       A + C (kTarget round trips - ahead) / kHorizon round trips, from A / 4 to 5/4 A
+//   target     kTarget of a round trip, kTargetOfLongest of the longest wait that was ever seen, or kTargetOfSpare of the time that
+//              a layer has beyond light, whichever is least: the line further on has something to send until a rate that rose is
+//              heard of. Times 1 + kEvens (1/2 - A / C): of two senders there the one with less of the line aims at more
+//   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
+//   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //
 // Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
 #pragma once
@@ -23,14 +27,19 @@ namespace dstcc {
 class FarQueue {
 public:
     // Of a round trip.
-    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 16, kHorizon = 1.0 / 2;
+    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 4, kHorizon = 1.0 / 2;
+    // Of other times.
+    static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4;
+    static constexpr double kEvens = 3.0 / 2;
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
-    // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries.
-    double pace(Time now, double under_way, double shown, Time round_trip);
+    // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries;
+    // `spare`: the time that a layer has beyond light.
+    double pace(Time now, double under_way, double shown, Time round_trip, Time spare);
     // Whether a queue stood there, ever.
     bool found() const { return found_; }
+    bool full() const { return found_ && static_cast<double>(wait_) >= kFull * static_cast<double>(longest_); }
     // Nothing is under way, and it may carry so many times as much by now.
     void rest(double grows) { available_ *= grows; }
     // How long what is sent now waits there, as far as anybody can say.
@@ -39,7 +48,7 @@ public:
 private:
     void look(double shown, double round_trip);
 
-    Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0;
+    Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
     double arrived_ = 0;  // since from_sent_
     double line_ = 0, available_ = 0;
     bool found_ = false;

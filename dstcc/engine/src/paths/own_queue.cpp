@@ -66,7 +66,9 @@ void OwnQueue::search(double drained, Time now, double before) {
 
 Time OwnQueue::gap(double packet, double limit) const {
     if (!known()) return own_bytes_ < target_ && !refused_ ? 0 : wait_;
-    const double pace = std::max(share_ + line_ * (target_ - own_bytes_) / (kHorizon * full_), kLeastPace * line_);
+    const double others = queue_ - own_bytes_, beside = others > kAlike * kTarget * full_ ? kBeside * others : 0;
+    const double target = std::max(target_, beside), horizon = std::max(kHorizon * full_, kHorizon / kTarget * target);
+    const double pace = std::max(share_ + line_ * (target - own_bytes_) / horizon, kLeastPace * line_);
     return static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
 }
 

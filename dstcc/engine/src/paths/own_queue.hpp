@@ -14,6 +14,9 @@
 //
 //            A line without others: Q goes to the target within kHorizon packets. One that drains: the pace grows by a quarter
 //            from train to train. Others that do the same: each has the target in the queue in the end, and so the same rate.
+//   beside   Others that fill the queue leave nothing to who keeps four packets in it (Copa's competitive mode: Arun and Balakrishnan,
+//            NSDI 2018). What others have in it is seen here: where it is more than kAlike senders of this kind have, the target is
+//            kBeside of it, and the share kBeside / (1 + kBeside) of the line, whatever the others' control
 //   full     A queue that took nothing of a packet is shallow: the target is half of what stood in it, at most, and little more than a packet at least.
 #pragma once
 
@@ -29,6 +32,8 @@ class OwnQueue {
 public:
     // Packets that are kept in the queue; of a train; over which the queue goes to its target.
     static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
+    // Others that do the same; of what others have in the queue, where that is more.
+    static constexpr double kAlike = 3, kBeside = 0.4;
 
     // `wait`: the first one after a train.
     OwnQueue(double full_packet, Time wait)

@@ -32,8 +32,10 @@ struct TcpState {
     std::uint64_t app_limited = 0;                               // `delivered` at which the bubble leaves; 0: none
 
     Time last_sent_ns = 0;
-    Time light_ns = 0;  // `coded`: of propagation one way, by the plan
-    Time ahead_ns = 0;  // likewise: the wait further on of what is sent now, where the law knows of one
+    Time light_ns = 0;       // `coded`: of propagation one way, by the plan
+    Time spare_ns = kNever;  // likewise: from a release to its deadline, less light
+    Time ahead_ns = 0;       // likewise: the wait further on of what is sent now, where the law knows of one
+    bool far_found = false, far_full = false;  // likewise: whether it does, and whether that queue takes no more
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool ack_has_sacks = false;  // the ACK at hand
