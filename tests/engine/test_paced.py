@@ -138,6 +138,20 @@ def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
     assert 0.8 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
 
 
+def test_a_queue_further_on_is_kept_shorter_than_layers_can_wait() -> None:
+    # A layer has 0.2 of a round trip beyond light; others take half of the line, so that the target were a quarter.
+    objects = video(1.0, 1500, rate_bps=RATE_BPS / 2, playout_s=0.7 * RTT_S)
+    shared = far(relay=Relay(0.5, RATE_BPS, 750_000, (CrossTraffic(RATE_BPS / 2),)))
+    assert in_time(trial(shared, objects, drop_late=True), objects) > 0.93
+
+
+def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
+    # It holds a tenth of a round trip, less than their target were: of 200 packets one is lost, once the rate is found.
+    samples = trial(far(subflows=2, relay=Relay(0.5, RATE_BPS / 2, 150_000)), video(2, 2000)).samples
+    later = samples.t_ns > ns(10 * RTT_S)
+    assert samples.lost_segments[later].sum() < 0.005 * samples.sent_segments[later].sum()
+
+
 def test_bursts_of_others_further_on_cost_the_upper_layers() -> None:
     # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
     # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86: beside the others 0.58 of it.
