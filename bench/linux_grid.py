@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dstcc.engine import CONGESTION_NAMES, EngineConfig, Loss, TcpConstants, Transport, simulate
 from experiments.fidelity.__main__ import compare
-from experiments.fidelity.compare import Pair, Row, Sample, differs, misses, sample
+from experiments.fidelity.compare import CellRow, Pair, Sample, differs, misses, sample
 from experiments.fidelity.kept import read_runs
 
 from .figure import Measured
@@ -103,7 +103,7 @@ def _plain() -> Iterator[tuple[str, tuple[Pair, Pair]]]:
         )
 
 
-def _unit(row: Row) -> float:
+def _unit(row: CellRow) -> float:
     return 1.0 if row.cell.judged else 1e-6
 
 

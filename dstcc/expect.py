@@ -11,7 +11,7 @@ from dstcc.metrics import Metrics
 from dstcc.scenario.bounds import Bound, parse_bound
 
 if TYPE_CHECKING:
-    from dstcc.run import Row, Trial
+    from dstcc.run import Trial, TrialRow
 
 MISSED = 3
 """Exit code of a command whose trials missed a bound."""
@@ -57,7 +57,7 @@ def out_of_reach(metrics: Metrics) -> bool:
     return values["oracle_ratio"] is None and values["stalls"] is None and values["weighted_layers"] == 0
 
 
-def unseen(expect: Mapping[str, str], trials: Iterable[Trial | Row]) -> list[str]:
+def unseen(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow]) -> list[str]:
     """The keys of bounds that are skipped for a trial: their metric has no value as nothing was reachable."""
     away = [trial for trial in trials if trial.metrics is not None and out_of_reach(trial.metrics)]
     keys = []
@@ -69,7 +69,7 @@ def unseen(expect: Mapping[str, str], trials: Iterable[Trial | Row]) -> list[str
     return keys
 
 
-def check(expect: Mapping[str, str], trials: Iterable[Trial | Row], *, where: str) -> list[Miss]:
+def check(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow], *, where: str) -> list[Miss]:
     """Every bound that a trial misses; each covered trial must keep it. Bounds that :func:`unseen` names are skipped.
 
     Raises :class:`~dstcc.errors.ScenarioError`, naming the file ``where``, for a layer that the video lacks.
@@ -83,19 +83,19 @@ def check(expect: Mapping[str, str], trials: Iterable[Trial | Row], *, where: st
     return misses
 
 
-def idle(expect: Mapping[str, str], trials: Iterable[Trial | Row]) -> list[str]:
+def idle(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow]) -> list[str]:
     """The keys of bounds on contenders of which there is no trial."""
     tried = list(trials)
     bounds = [parse_bound(key, text, None) for key, text in expect.items()]
     return [bound.key for bound in bounds if not any(_covers(bound, trial) for trial in tried)]
 
 
-def _covers(bound: Bound, trial: Trial | Row) -> bool:
+def _covers(bound: Bound, trial: Trial | TrialRow) -> bool:
     key = trial.key
     return bound.covers(key.congestion, key.scheduler, key.variant, key.controller)
 
 
-def _miss(bound: Bound, trial: Trial | Row, where: str) -> list[Miss]:
+def _miss(bound: Bound, trial: Trial | TrialRow, where: str) -> list[Miss]:
     values = trial.metrics.flat() if trial.metrics else {}
     if bound.metric not in values:
         raise ScenarioError(f"{where}: expect.{bound.key}: the video has no such layer ({', '.join(values)})")

@@ -44,7 +44,7 @@ PUBLISHED = (
 
 
 @dataclass(frozen=True)
-class Row:
+class CardRow:
     """Whom a line is about."""
 
     name: str
@@ -76,14 +76,14 @@ class Measured:
         return estimate(self.values[metric]).value
 
 
-def controller(name: str) -> Row:
+def controller(name: str) -> CardRow:
     """Under a policy."""
-    return Row(name, "")
+    return CardRow(name, "")
 
 
-def stock(name: str, settings: Mapping[str, Any], scheduler: str = "minrtt") -> Row:
+def stock(name: str, settings: Mapping[str, Any], scheduler: str = "minrtt") -> CardRow:
     """Under a stock control."""
-    return Row(name, scheduler, tuple(settings.items()))
+    return CardRow(name, scheduler, tuple(settings.items()))
 
 
 class Bench:
@@ -93,11 +93,11 @@ class Bench:
         self.seeds, self.only_row = seeds, only_row
         self.run = cache(self._run)
 
-    def wanted(self, rows: Iterable[Row]) -> list[Row]:
+    def wanted(self, rows: Iterable[CardRow]) -> list[CardRow]:
         """Those of the rows that are to be printed."""
         return [row for row in rows if self.only_row in (row.name, row.scheduler, "")]
 
-    def _run(self, path: Path, delay: str, row: Row) -> Measured:
+    def _run(self, path: Path, delay: str, row: CardRow) -> Measured:
         scenario = self._scenario(path, delay)
         variant = as_variant(scenario, row.variant())
         variant.check()
@@ -133,7 +133,7 @@ def on_table_1(bench: Bench, name: str, *stocks: str, beside: str = "") -> None:
     rows.append(stock("cubic", STREAM))
     titles = ("", "lanes", "`weighted_layers`", "`playback_ratio`", "throughput, Mbit/s", "weighted, 1.5 RTT")
 
-    def line(row: Row) -> list[str]:
+    def line(row: CardRow) -> list[str]:
         measured = bench.run(TABLE_1, late, row)
         return [
             *(
@@ -161,7 +161,7 @@ def beside_the_paper(bench: Bench) -> None:
         ways = (LINK, LANE, STREAM) if scheduler else ({},)
         results = []
         for way in ways:
-            measured = bench.run(TABLE_1, delay, Row(name, scheduler, tuple(way.items())))
+            measured = bench.run(TABLE_1, delay, CardRow(name, scheduler, tuple(way.items())))
             more = 100 * (ours / max(measured.middle("playback_ratio"), 1e-9) - 1)
             results.append(f"{measured.shown('playback_ratio')}: {more:+,.0f} %")
         results += ["–"] * (3 - len(results))
@@ -207,7 +207,7 @@ def mpquic_rl(bench: Bench) -> None:
     stocks = ("minrtt", "blest", "ecf", "peekaboo", "fast-only")
     rows = [controller("mpquic-rl"), *(stock("cubic", {}, scheduler) for scheduler in stocks)]
 
-    def line(row: Row) -> list[str]:
+    def line(row: CardRow) -> list[str]:
         name = row.scheduler or row.name
         shares = (bench.run(DIVERSE, f"playout.delay_s={s}", row).shown("playback_ratio") for s in (0.3, 0.4))
         return [f"`{name}`", *shares]
@@ -220,7 +220,7 @@ def pbq(bench: Bench) -> None:
     stocks = ("bbr", "remy", "bic", "newreno", "ledbat", "cubic", "vegas")
     rows = [controller("pbq"), *(stock(name, {}) for name in stocks)]
 
-    def line(row: Row) -> list[str]:
+    def line(row: CardRow) -> list[str]:
         measured = bench.run(LOSSY, "", row)
         ms = measured.shown("mean_rtt_s", 0, 1e-3)
         return [f"`{row.name}`", measured.shown("throughput_bps", 2, 1e6), ms]

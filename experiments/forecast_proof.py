@@ -25,7 +25,7 @@ import numpy as np
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.planner import Planner
 from dstcc.coded.rules import Margin
-from dstcc.coded.seen import Decision, Mission, Seen
+from dstcc.coded.seen import Mission, RepairDecision, Seen
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
 from dstcc.scenario import load_scenario
@@ -68,16 +68,16 @@ class SideBySide:
         for sender, rows in zip(self._senders, self._rows, strict=True):
             sender.begin(rows_of(mission, rows))
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Beliefs by policy, planned together."""
         parts = [rows_of(seen, rows) for rows in self._rows]
         beliefs = [sender.expect(part) for sender, part in zip(self._senders, parts, strict=True)]
         planned = self._planner.plan(seen, np.concatenate(beliefs)).repair
         kept = [
-            sender.guarded(part, belief, Decision(planned[rows])).repair
+            sender.guarded(part, belief, RepairDecision(planned[rows])).repair
             for sender, part, belief, rows in zip(self._senders, parts, beliefs, self._rows, strict=True)
         ]
-        return Decision(np.concatenate(kept))
+        return RepairDecision(np.concatenate(kept))
 
 
 def play_sigma(scenario: Path, seeds: Sequence[int]) -> Float64Array:

@@ -23,7 +23,7 @@ import numpy as np
 from dstcc.engine import NEVER_NS, EngineConfig, Flow, Link, Loss, Objects, Transport, simulate
 from dstcc.errors import InputError
 from dstcc.outputs import check_output
-from dstcc.remy.table import TABLE, Rule, Table, numbers, save
+from dstcc.remy.table import TABLE, Rule, RuleTable, numbers, save
 
 RANGE = {
     "bdp_packets": (10.0, 500.0),
@@ -127,7 +127,7 @@ class Trainer:
         self.left -= 1
         return statistics.fmean(utility(network, rules) for network in self._networks)
 
-    def train(self) -> Table:
+    def train(self) -> RuleTable:
         """Improve and split until the utility stops growing or the evaluations are used up."""
         rules: tuple[Rule, ...] = (Rule(),)
         best = self.score(rules)
@@ -138,7 +138,7 @@ class Trainer:
             self._say(f"{len(rules)} rules, utility {best:.4f}, {self.left} evaluations left")
             if best <= before:
                 break
-        return Table(rules, self._record(best))
+        return RuleTable(rules, self._record(best))
 
     def _improve(self, rules: tuple[Rule, ...], best: float) -> tuple[tuple[Rule, ...], float]:
         """Hill climbing on one component of one action at a time, while the utility grows."""

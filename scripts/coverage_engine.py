@@ -48,7 +48,7 @@ TRIALS = 400
 
 
 @dataclass(frozen=True)
-class Row:
+class CoverageRow:
     """A folder's lines and branches: how many there are, and how many ran."""
 
     name: str
@@ -63,7 +63,7 @@ class Row:
         return 100.0 * ran / there if there else 100.0
 
 
-def rows_of(files: Iterable[dict[str, Any]]) -> list[Row]:
+def rows_of(files: Iterable[dict[str, Any]]) -> list[CoverageRow]:
     """One row a folder of gcovr's summary, in their order, the sum of all, and of all but the face to Python."""
     counted: dict[str, list[int]] = {}
     for one in files:
@@ -71,16 +71,16 @@ def rows_of(files: Iterable[dict[str, Any]]) -> list[Row]:
         numbers = [one[f"{kind}_{what}"] for kind in ("line", "branch") for what in ("total", "covered")]
         before = counted.get(folder, [0] * len(numbers))
         counted[folder] = [a + b for a, b in zip(before, numbers, strict=True)]
-    rows = [Row(name, *counted[name]) for name in sorted(counted)]
+    rows = [CoverageRow(name, *counted[name]) for name in sorted(counted)]
     inner = [numbers for name, numbers in counted.items() if name != FACE]
     return [*rows, _sum("all", counted.values()), _sum(f"all but {FACE}", inner)]
 
 
-def _sum(name: str, several: Iterable[list[int]]) -> Row:
-    return Row(name, *(sum(column) for column in zip(*several, strict=True)))
+def _sum(name: str, several: Iterable[list[int]]) -> CoverageRow:
+    return CoverageRow(name, *(sum(column) for column in zip(*several, strict=True)))
 
 
-def below(whole: Row) -> list[str]:
+def below(whole: CoverageRow) -> list[str]:
     """What is below its floor, in words."""
     return [
         f"{whole.share(kind):.1f} % of the engine's {WORDS[kind]} run, below {floor:g} %"
@@ -89,7 +89,7 @@ def below(whole: Row) -> list[str]:
     ]
 
 
-def counted() -> list[Row]:
+def counted() -> list[CoverageRow]:
     """What gcovr counts of the runs so far; pages in ``build/coverage-engine/pages``."""
     pages, summary = BUILD / "pages", BUILD / "summary.json"
     pages.mkdir(exist_ok=True)

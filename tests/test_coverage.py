@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scripts import coverage_engine, coverage_python
-from scripts.coverage_engine import Row
+from scripts.coverage_engine import CoverageRow
 
 
 def counted(file: str, lines: tuple[int, int], branches: tuple[int, int]) -> dict[str, object]:
@@ -21,24 +21,24 @@ def test_the_engines_files_are_summed_by_folder_and_in_all() -> None:
         counted("dstcc/engine/src/python/module.cpp", (100, 50), (60, 20)),
     ]
     assert coverage_engine.rows_of(files) == [
-        Row("kernel-cc/law", 20, 5, 8, 8),
-        Row("python", 100, 50, 60, 20),
-        Row("tcp", 20, 19, 4, 2),
-        Row("all", 140, 74, 72, 30),
-        Row("all but python", 40, 24, 12, 10),
+        CoverageRow("kernel-cc/law", 20, 5, 8, 8),
+        CoverageRow("python", 100, 50, 60, 20),
+        CoverageRow("tcp", 20, 19, 4, 2),
+        CoverageRow("all", 140, 74, 72, 30),
+        CoverageRow("all but python", 40, 24, 12, 10),
     ]
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (Row("all", 100, 98, 1000, 900), []),
-        (Row("all", 1000, 979, 100, 91), ["97.9 % of the engine's lines run, below 98 %"]),
-        (Row("all", 100, 100, 1000, 899), ["89.9 % of the engine's branches run, below 90 %"]),
-        (Row("all", 0, 0, 0, 0), []),
+        (CoverageRow("all", 100, 98, 1000, 900), []),
+        (CoverageRow("all", 1000, 979, 100, 91), ["97.9 % of the engine's lines run, below 98 %"]),
+        (CoverageRow("all", 100, 100, 1000, 899), ["89.9 % of the engine's branches run, below 90 %"]),
+        (CoverageRow("all", 0, 0, 0, 0), []),
     ],
 )
-def test_below_a_floor_is_said(row: Row, said: list[str]) -> None:
+def test_below_a_floor_is_said(row: CoverageRow, said: list[str]) -> None:
     assert coverage_engine.below(row) == said
 
 

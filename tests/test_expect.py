@@ -5,24 +5,24 @@ import pytest
 from dstcc.errors import ScenarioError
 from dstcc.expect import check, idle, out_of_reach, unseen
 from dstcc.metrics import METRICS, Metrics
-from dstcc.run import Row
+from dstcc.run import TrialRow
 from dstcc.run.trials import TrialKey
 
 
-def trial(congestion: str, scheduler: str = "minrtt", **values: float) -> Row:
+def trial(congestion: str, scheduler: str = "minrtt", **values: float) -> TrialRow:
     metrics = Metrics((0.25, 0.75), {**dict.fromkeys(METRICS), **values})
     key = TrialKey(congestion, scheduler, 1)
-    return Row({"id": key.id, **vars(key), "status": "ok", "error": None, **metrics.flat()})
+    return TrialRow({"id": key.id, **vars(key), "status": "ok", "error": None, **metrics.flat()})
 
 
-def named(one: Row, **names: str) -> Row:
-    return Row(one.values | names)
+def named(one: TrialRow, **names: str) -> TrialRow:
+    return TrialRow(one.values | names)
 
 
 TRIALS = [trial("cubic", playback_ratio=0.9), trial("bbr", playback_ratio=0.99, ssim=1.0)]
 
 
-def missed(expect: dict[str, str], trials: list[Row] | None = None) -> list[str]:
+def missed(expect: dict[str, str], trials: list[TrialRow] | None = None) -> list[str]:
     return [str(miss) for miss in check(expect, trials or TRIALS, where="s.toml")]
 
 
@@ -71,7 +71,7 @@ def test_a_layer_that_the_video_lacks_is_an_error() -> None:
 
 
 def test_a_failed_trial_misses_nothing() -> None:
-    failed = Row(trial("cubic").values | {"status": "failed", "error": "no luck"})
+    failed = TrialRow(trial("cubic").values | {"status": "failed", "error": "no luck"})
     assert missed({"playback_ratio": "> 1"}, [failed]) == []
 
 

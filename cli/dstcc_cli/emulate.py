@@ -19,7 +19,7 @@ from .output import console, emit_json, notice, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
-    from dstcc.run import Finished, Plan, Row
+    from dstcc.run import Finished, Plan, TrialRow
     from dstcc.run.plan import PlannedLink
     from dstcc.scenario import Scenario
 
@@ -260,11 +260,11 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     return MISSED if misses else 0
 
 
-def _sent_nothing(trial: Row) -> bool:
+def _sent_nothing(trial: TrialRow) -> bool:
     return trial.metrics is not None and trial.metrics.values["sent_bytes"] == 0
 
 
-def _document(output: Path, meta: dict[str, Any], done: list[Row]) -> dict[str, object]:
+def _document(output: Path, meta: dict[str, Any], done: list[TrialRow]) -> dict[str, object]:
     return {
         "run": str(output),
         "scenario": meta["scenario_name"],

@@ -10,7 +10,7 @@ from .output import say, show_figures
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dstcc.run import Row
+    from dstcc.run import TrialRow
 
 SHOWN = {
     "playback_ratio": ("played", "{:.1%}"),
@@ -47,14 +47,14 @@ MOST_ROWS = 30
 """With more trials than this the table has a row for each algorithm, with the values over its seeds."""
 
 
-def show_trials(title: str, done: Sequence[Row], algorithms: Sequence[Mapping[str, Any]]) -> None:
+def show_trials(title: str, done: Sequence[TrialRow], algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Print the table, and below it a legend of its abbreviations; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
     for line in [*others(done), *legend(algorithms)]:
         say(line)
 
 
-def others(done: Sequence[Row]) -> list[str]:
+def others(done: Sequence[TrialRow]) -> list[str]:
     """The throughput of background flows beside each algorithm: a line per congestion control and link, over seeds."""
     rates_by_flow: dict[tuple[str, str, str], list[float]] = {}
     trials: dict[str, set[str]] = {}
@@ -121,7 +121,7 @@ def _scales(algorithms: Sequence[Mapping[str, Any]]) -> bool:
     return len({one["scale"] for one in algorithms}) > 1
 
 
-def _table(title: str, done: Sequence[Row], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
+def _table(title: str, done: Sequence[TrialRow], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
@@ -152,7 +152,7 @@ def _table(title: str, done: Sequence[Row], algorithms: Mapping[str, Mapping[str
     return table
 
 
-def _rows(done: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+def _rows(done: Sequence[TrialRow]) -> list[tuple[str, list[TrialRow]]]:
     """Names and trials of the rows: one per trial, or one per algorithm where trials are many."""
     from dstcc.algorithms import mark
 
@@ -162,7 +162,7 @@ def _rows(done: Sequence[Row]) -> list[tuple[str, list[Row]]]:
             (f"{name} {note}".strip() if len(name) + len(note) < LONG else f"{name}\n{note}", [trial])
             for (name, note), trial in zip(names, done, strict=True)
         ]
-    grouped: dict[str, list[Row]] = {}
+    grouped: dict[str, list[TrialRow]] = {}
     for trial in done:
         grouped.setdefault(trial.key.name, []).append(trial)
     marks = {
@@ -172,12 +172,12 @@ def _rows(done: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return [(f"{name}\n{marks[name]}".strip(), trials) for name, trials in grouped.items()]
 
 
-def _seeds(trials: Sequence[Row]) -> str:
+def _seeds(trials: Sequence[TrialRow]) -> str:
     finished = sum(trial.metrics is not None for trial in trials)
     return f"{len(trials)}" if finished == len(trials) else f"{finished} of {len(trials)}"
 
 
-def _values(trials: Sequence[Row]) -> dict[str, float | None]:
+def _values(trials: Sequence[TrialRow]) -> dict[str, float | None]:
     """The metrics of a trial, or over seeds the values that reports give; empty if all trials failed."""
     from dstcc.stats import estimate
 
@@ -188,18 +188,18 @@ def _values(trials: Sequence[Row]) -> dict[str, float | None]:
     return {name: estimate(values).value for name, values in samples.items() if values}
 
 
-def _over_seeds(trials: Sequence[Row], key: str) -> list[float]:
+def _over_seeds(trials: Sequence[TrialRow], key: str) -> list[float]:
     candidates = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
     return [value for value in candidates if value is not None]
 
 
-def _spread(trials: Sequence[Row], key: str) -> tuple[str, str]:
+def _spread(trials: Sequence[TrialRow], key: str) -> tuple[str, str]:
     """Mean and worst of the seeds, beside the interquartile mean."""
     values = _over_seeds(trials, key)
     return (_cell(key, sum(values) / len(values)), _cell(key, min(values))) if values else ("–", "–")
 
 
-def _interval(trials: Sequence[Row], key: str) -> str:
+def _interval(trials: Sequence[TrialRow], key: str) -> str:
     from dstcc.stats import estimate
 
     values = _over_seeds(trials, key)

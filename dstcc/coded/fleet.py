@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
     from dstcc.scenario import Scenario
 
-    from .seen import Decision, Seen, Sender
+    from .seen import RepairDecision, Seen, Sender
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Step:
     """What one slot showed and what was decided for the next; for those who look on."""
 
     seen: Seen
-    decision: Decision | None
+    decision: RepairDecision | None
     running: Float64Array
     """(K,): 1 while a trial runs."""
 

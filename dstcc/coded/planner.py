@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .channels import GRID, POINTS, on_grid
-from .seen import Decision
+from .seen import RepairDecision
 
 if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
@@ -56,7 +56,7 @@ FRESH_FAILS = 0.02
 """e: one in a hundred by the rule of fresh packets, and as much for a channel that has become worse."""
 
 
-class Tables:
+class TailTables:
     """q, d and u of a layer's blocks, by candidate and point of the grid."""
 
     def __init__(self, blocks: Blocks) -> None:
@@ -79,9 +79,9 @@ class Tables:
 
 
 @lru_cache(32)
-def tables_of(blocks: Blocks) -> Tables:
+def tables_of(blocks: Blocks) -> TailTables:
     """Those of a layer, which many planners of a mission share."""
-    return Tables(blocks)
+    return TailTables(blocks)
 
 
 class Planner:
@@ -110,7 +110,7 @@ class Planner:
         """(K,): H."""
         return np.asarray(self._waiting() + 2 * self._mission.light_s.max(axis=1))
 
-    def plan(self, seen: Seen, beliefs: Float64Array) -> Decision:
+    def plan(self, seen: Seen, beliefs: Float64Array) -> RepairDecision:
         """``beliefs``: (K, subflows, steps, points), for :meth:`times`."""
         mission = self._mission
         belief = beliefs[:, 0]
@@ -137,7 +137,7 @@ class Planner:
         self._turn = (self._turn + GOLDEN) % 1.0
         often = np.clip(spare / np.maximum(over - supply + spare, 1e-9), 0, 1)
         price = PRICES[np.where(self._turn < often, below, low)] * self._unit
-        return Decision(self._wanted(belief[:, :1], price, back, fresh, more)[0][:, 0])
+        return RepairDecision(self._wanted(belief[:, :1], price, back, fresh, more)[0][:, 0])
 
     def _bytes(
         self, belief: Float64Array, price: Any, back: Float64Array, fresh: Float64Array, more: Float64Array

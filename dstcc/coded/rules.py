@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .seen import KEEP_PLACE, Decision, shares
+from .seen import KEEP_PLACE, RepairDecision, shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,9 +55,9 @@ class Constant:
 
     def begin(self, mission: Mission) -> None:
         """Choose once."""
-        self._decision = Decision(shares(list(self.repair), mission.trials), self.place, self.left_out)
+        self._decision = RepairDecision(shares(list(self.repair), mission.trials), self.place, self.left_out)
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """The same."""
         return self._decision
 
@@ -87,9 +87,9 @@ class Random:
         self._rng = np.random.default_rng(self._seed)
         self._shape = (mission.trials, len(mission.layers))
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Draw."""
-        return Decision(self._rng.choice(np.array(CHOICES), size=self._shape))
+        return RepairDecision(self._rng.choice(np.array(CHOICES), size=self._shape))
 
 
 class Measured:
@@ -122,10 +122,10 @@ class Measured:
         rate = self._mission.rate_bytes
         return np.asarray((loss * rate).sum(axis=1) / rate.sum(axis=1))
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """The same share for all layers, falling with their number."""
         share = np.clip(self.share(self.measured(seen)), 0, MOST_SHARE)
-        return Decision(share[:, None] * self._falls)
+        return RepairDecision(share[:, None] * self._falls)
 
     def share(self, loss: Float64Array) -> Float64Array:
         """(K,): of the base layer."""

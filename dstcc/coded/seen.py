@@ -82,7 +82,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Decision:
+class RepairDecision:
     """For the blocks that close in the next slot."""
 
     repair: Float64Array
@@ -102,7 +102,7 @@ class Sender(Protocol):
     def begin(self, mission: Mission) -> None:
         """Start K trials anew."""
 
-    def decide(self, seen: Seen) -> Decision | None:
+    def decide(self, seen: Seen) -> RepairDecision | None:
         """Called at the end of each slot; ``None`` leaves all as the scenario says."""
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
     from dstcc.scenario import Scenario
 
-    from .seen import Decision
+    from .seen import RepairDecision
 
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
 _L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
@@ -109,7 +109,7 @@ def sent_s(subflow: Float64Array) -> Float64Array:
     return np.where(subflow[..., _S["heard_packets"]] > 0, middle, np.nan)
 
 
-def act(stepper: CodedStepper, decision: Decision | None) -> None:
+def act(stepper: CodedStepper, decision: RepairDecision | None) -> None:
     """Put a decision for all of its trials into a stepper; ``None`` leaves it as it is."""
     if decision is None:
         return

@@ -18,7 +18,7 @@ from .outlook import NAMES
 from .sender import Forecasting
 
 if TYPE_CHECKING:
-    from dstcc.coded.seen import Decision, Mission, Seen
+    from dstcc.coded.seen import Mission, RepairDecision, Seen
     from dstcc.coded.shown import Shown
     from dstcc.engine import EngineConfig, EngineResult
     from dstcc.learn.policies.controller import Watcher
@@ -44,7 +44,7 @@ class Decider:
         self.fallen = 0
         """Slots for which the guard's rule decided."""
 
-    def decide(self, shown: Shown) -> Decision:
+    def decide(self, shown: Shown) -> RepairDecision:
         """At the end of a slot."""
         seen = seen_of(shown, self.mission)
         decision = self.sender.decide(seen)
@@ -88,7 +88,7 @@ def trial_mission(config: EngineConfig) -> Mission:
     return mission_of([config], config.objects.layers, subflow_links(config.links))
 
 
-def _decided(sender: Forecasting, seen: Seen, decision: Decision) -> Decided:
+def _decided(sender: Forecasting, seen: Seen, decision: RepairDecision) -> Decided:
     belief, fell_back = sender.beliefs[0], bool(sender.fallen[0])
     upto = belief.cumsum(axis=1)
     edges = {

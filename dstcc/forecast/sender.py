@@ -19,7 +19,7 @@ import numpy as np
 
 from dstcc.coded.channels import GRID, POINTS
 from dstcc.coded.planner import Planner
-from dstcc.coded.seen import Decision
+from dstcc.coded.seen import RepairDecision
 
 from .inputs import FIRST_SPAN
 from .outlook import SIZE, Outlook
@@ -85,12 +85,12 @@ class Forecasting:
         beliefs = self.policy.network.expect(self._state, self._outlook.ahead(ahead))
         return beliefs.reshape(*seen.heard.shape, *beliefs.shape[1:])
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Plan on the forecasts, or do as the rule does where these were wrong."""
         beliefs = self.expect(seen)
         return self.guarded(seen, beliefs, self._planner.plan(seen, beliefs))
 
-    def guarded(self, seen: Seen, beliefs: Float64Array, decision: Decision) -> Decision:
+    def guarded(self, seen: Seen, beliefs: Float64Array, decision: RepairDecision) -> RepairDecision:
         """What was planned on these beliefs, or what the rule decides where beliefs were wrong."""
         self.beliefs = beliefs[:, :, 0]
         self._watch(seen)
@@ -98,7 +98,7 @@ class Forecasting:
         rule = self._rule.decide(seen)
         if rule is None or not self._guarded or not self.fallen.any():
             return decision
-        return Decision(np.where(self.fallen[:, None], rule.repair, decision.repair))
+        return RepairDecision(np.where(self.fallen[:, None], rule.repair, decision.repair))
 
     def _watch(self, seen: Seen) -> None:
         """Hold what was foretold against what came."""

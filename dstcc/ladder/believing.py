@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dstcc.coded.channels import Law
-    from dstcc.coded.seen import Decision, Mission, Seen
+    from dstcc.coded.seen import Mission, RepairDecision, Seen
     from dstcc.engine.config import Float64Array
 
 
@@ -51,7 +51,7 @@ class PlannerOnLaw:
             ]
         )
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Plan on what the loss model makes of the last known state."""
         return self._planner.plan(seen, self.expect(seen))
 
@@ -71,6 +71,6 @@ class PlannerOnBelief:
         self._filter.hear(seen.heard, seen.lost, seen.sent_s)
         return self._filter.expect(self._planner.times(seen.time_s))
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Plan on the filter's belief."""
         return self._planner.plan(seen, self.expect(seen))

@@ -30,7 +30,7 @@ import numpy as np
 from dstcc.algorithms import CODE_RATES
 from dstcc.engine import Coding, simulate
 from dstcc.errors import DstccError
-from dstcc.ltp_rates.table import LEVELS, RATES, STATES, Table, save
+from dstcc.ltp_rates.table import LEVELS, RATES, STATES, RateTable, save
 from dstcc.outputs import check_output
 from dstcc.scenario import Scenario, Source, draw_trial, engine_config, load_scenario, load_source
 
@@ -95,7 +95,7 @@ def episode(
 
 def train(
     scenario: Scenario, source: Source, *, episodes: int = EPISODES, seed: int = 1, cost: float = COST
-) -> Table:
+) -> RateTable:
     """Learn on a scenario; the same scenario, episodes and seed give the same table."""
     learner, draw = Learner(cost), np.random.default_rng(seed)
     for index in range(episodes):
@@ -113,7 +113,7 @@ def train(
         "matrices": int(learner.visits.sum()),
         "states": int((learner.visits.sum(axis=3) > 0).sum()),
     }
-    return Table(tuple(np.array(ACTIONS)[learner.best()].tolist()), record)
+    return RateTable(tuple(np.array(ACTIONS)[learner.best()].tolist()), record)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Written:
     """A table that was learned, and where it is."""
 
     path: Path
-    table: Table
+    table: RateTable
 
     def document(self) -> dict[str, Any]:
         """As ``dstcc train --json`` prints it."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .table import Table, load, shipped, shipped_names
+from .table import RateTable, load, shipped, shipped_names
 
-__all__ = ["Table", "load", "shipped", "shipped_names"]
+__all__ = ["RateTable", "load", "shipped", "shipped_names"]

@@ -27,18 +27,18 @@ STATE = ("last", "mean of 8", "most of 32")
 
 
 @dataclass(frozen=True)
-class Table:
+class RateTable:
     """A share for each state, the last matrix's level counting most, and the record of the training."""
 
     shares: tuple[float, ...]
     trained: dict[str, Any]
 
 
-def load(path: Path) -> Table:
+def load(path: Path) -> RateTable:
     """Read a table; :class:`InputError` names the file and what is wrong with it."""
     try:
         document = read_json(path, InputError)
-        table = Table(tuple(map(float, document["shares"])), dict(document["trained"]))
+        table = RateTable(tuple(map(float, document["shares"])), dict(document["trained"]))
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a table of code rates: {error}") from error
     if len(table.shares) != STATES:
@@ -60,7 +60,7 @@ RATES = Kind("a table of code rates", _no_table)
 """What ``dstcc train --algorithm ltp-rates`` writes."""
 
 
-def save(table: Table, path: Path, *, force: bool = False) -> None:
+def save(table: RateTable, path: Path, *, force: bool = False) -> None:
     """Write a table; ``force`` replaces an existing table, and nothing else."""
     document = {"trained": table.trained, "state": STATE, "shares": table.shares}
     atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=RATES if force else None)
@@ -74,6 +74,6 @@ def shipped_names() -> tuple[str, ...]:
 
 
 @cache
-def shipped(name: str) -> Table:
+def shipped(name: str) -> RateTable:
     """A table that comes with the package."""
     return load(Path(str(files(__package__) / f"{name}{SUFFIX}")))

@@ -46,7 +46,7 @@ class Exploration:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ExplorationSlot:
     """One of a slot at whose begin a chunk was in transfer."""
 
     begin_ns: int
@@ -66,7 +66,7 @@ class Explorer:
         """Begin."""
         self._exploration, self._seed = exploration, seed
         self._released_ns, self._rich = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-        self.decisions: list[Decision] = []
+        self.decisions: list[ExplorationSlot] = []
 
     def hear(self, released_ns: Int64Array, rich: BoolArray) -> None:
         """Of the simulation that begins: when the server has each chunk's request, rising, and whether the client
@@ -89,7 +89,7 @@ class Explorer:
         draws = np.random.default_rng([self._seed, STREAM, chunk, place])
         epsilon, rich = self._exploration.epsilon(len(self.decisions)), bool(self._rich[chunk])
         random = rich and draws.random() < epsilon
-        self.decisions.append(Decision(now_ns, chunk, place, epsilon, rich, random))
+        self.decisions.append(ExplorationSlot(now_ns, chunk, place, epsilon, rich, random))
         return np.full_like(action, draws.integers(runner.action.outputs)) if random else action
 
     def touched(self, asked_ns: Int64Array, whole_ns: Int64Array, slot_ns: int) -> BoolArray:
@@ -106,7 +106,7 @@ UNDER_WAY = EPISODE_VALUES.index("chunk_bytes")
 """The size of the oldest chunk that is not wholly acknowledged; 0 where there is none."""
 
 
-def measured(decisions: list[Decision]) -> dict[str, float | None]:
+def measured(decisions: list[ExplorationSlot]) -> dict[str, float | None]:
     """Numbers of a session's decisions: ε at the first and at the last; the share of them at random, in percent, where
     the client was rich, and by how much that is above the share elsewhere."""
     if not decisions:

@@ -21,7 +21,7 @@ from dstcc.report.figures.style import (
     quiet_ticks,
 )
 
-from .rows import Row, mean_of
+from .rows import PublishedRow, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ FONTS = "system-ui, 'DejaVu Sans', sans-serif"
 SHADE = 0.15
 
 
-def draw(results: Results, rows: list[Row], salt: str) -> str:
+def draw(results: Results, rows: list[PublishedRow], salt: str) -> str:
     """The figure as an inline ``<svg>``."""
     figure = results.figure
     compared = [row for row in rows if row.published is not None]
@@ -294,7 +294,7 @@ def _round_up(value: float) -> float:
     return float(10.0 ** np.ceil(np.log10(value)))
 
 
-def _compare(axes: Axes, rows: list[Row]) -> None:
+def _compare(axes: Axes, rows: list[PublishedRow]) -> None:
     """A line per published number: published as a diamond (or a bar, of a range), measured as a dot with its interval.
     Numbers of different size share the axis, which is logarithmic away from 0."""
     from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
@@ -328,7 +328,7 @@ def _compare(axes: Axes, rows: list[Row]) -> None:
     quiet_ticks(axes)
 
 
-def _least(row: Row) -> float | None:
+def _least(row: PublishedRow) -> float | None:
     return row.published[0] if isinstance(row.published, tuple) else row.published
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from .carry import Results, carry, plan_figure
 from .cells import Store
 from .model import Paper, load_paper
-from .rows import Row, rows_of
+from .rows import PublishedRow, rows_of
 from .write import CELLS, document, open_folder, write
 
 
@@ -20,7 +20,7 @@ class Reproduced:
 
     paper: Paper
     folder: Path
-    rows: list[Row]
+    rows: list[PublishedRow]
     results: list[Results]
 
     def document(self) -> dict[str, Any]:

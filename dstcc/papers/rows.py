@@ -26,7 +26,7 @@ ZERO_WHERE_NOTHING_CAME = "_bps"
 
 
 @dataclass(frozen=True)
-class Row:
+class PublishedRow:
     """A published number beside the measured one."""
 
     figure: str
@@ -49,10 +49,10 @@ class Row:
         return asdict(self)
 
 
-COLUMNS = tuple(Row.__dataclass_fields__)
+COLUMNS = tuple(PublishedRow.__dataclass_fields__)
 
 
-def rows_of(paper: Paper, results: Iterable[Results]) -> list[Row]:
+def rows_of(paper: Paper, results: Iterable[Results]) -> list[PublishedRow]:
     """The rows of the figures that were run, in the order of ``published.toml``."""
     by_id = {one.figure.id: one for one in results}
     return [
@@ -63,12 +63,12 @@ def rows_of(paper: Paper, results: Iterable[Results]) -> list[Row]:
     ]
 
 
-def _rows(number: Number, results: Results) -> Iterable[Row]:
+def _rows(number: Number, results: Results) -> Iterable[PublishedRow]:
     others = number.measure.over or (None,)
     for other in others:
         measured = measure(number.measure, other, results)
         effect = number.measure.kind != "level" or bool(number.claim)
-        yield Row(
+        yield PublishedRow(
             figure=number.figure,
             quantity=number.quantity.replace(OTHER, other or ""),
             published=number.published,

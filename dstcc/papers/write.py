@@ -30,7 +30,7 @@ from .cells import engine_digest
 from .figures import draw, standalone
 from .model import Figure, Paper
 from .prose import prose
-from .rows import COLUMNS, Row, mean_of, metrics_of
+from .rows import COLUMNS, PublishedRow, mean_of, metrics_of
 from .verdict import REPRODUCED
 
 MARK, CELLS, FIGURES = "reproduction.json", "cells", "figures"
@@ -70,7 +70,7 @@ def _paper_of(folder: Path) -> str | None:
         return None
 
 
-def document(paper: Paper, rows: list[Row]) -> dict[str, Any]:
+def document(paper: Paper, rows: list[PublishedRow]) -> dict[str, Any]:
     """As ``dstcc reproduce --json`` prints it."""
     return {"paper": paper.about.name, "rows": [_finite(row.document()) for row in rows]}
 
@@ -80,7 +80,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in row.items()}
 
 
-def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], quick: bool) -> None:
+def write(folder: Path, paper: Paper, results: list[Results], rows: list[PublishedRow], quick: bool) -> None:
     """Write all but the cells; the same results give the same bytes."""
     (folder / FIGURES).mkdir(exist_ok=True)
     plots = {}
@@ -104,7 +104,7 @@ def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], q
     atomic_write(folder / "index.html", _page(paper, results, rows, plots, quick))
 
 
-def markdown(rows: list[Row]) -> str:
+def markdown(rows: list[PublishedRow]) -> str:
     """The rows as a table."""
     lines = ["| figure | quantity | published | measured | 95 % | verdict |", "|---|---|---|---|---|---|"]
     for row in rows:
@@ -148,7 +148,7 @@ def file_name(figure: Figure) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", f"figure-{figure.id}")
 
 
-def _plain(row: Row) -> list[Any]:
+def _plain(row: PublishedRow) -> list[Any]:
     values = row.document()
     published = values["published"]
     if isinstance(published, tuple):
@@ -187,12 +187,14 @@ def said(value: float | tuple[float, float] | None) -> str:
     return f"{value:.4g}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def interval(row: Row) -> str:
+def interval(row: PublishedRow) -> str:
     """The interval, or a dash."""
     return "–" if row.low is None or row.high is None else f"{said(row.low)} to {said(row.high)}"
 
 
-def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str, str], quick: bool) -> str:
+def _page(
+    paper: Paper, results: list[Results], rows: list[PublishedRow], plots: dict[str, str], quick: bool
+) -> str:
     sections = [
         (
             one.figure,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .table import Rule, Table, load, shipped
+from .table import Rule, RuleTable, load, shipped
 
-__all__ = ["Rule", "Table", "load", "shipped"]
+__all__ = ["Rule", "RuleTable", "load", "shipped"]

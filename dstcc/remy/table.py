@@ -47,7 +47,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Table:
+class RuleTable:
     """Rules, and the record of their training."""
 
     rules: tuple[Rule, ...]
@@ -55,14 +55,14 @@ class Table:
     """The range, the objective, the seed and the utility reached."""
 
 
-def load(path: Path) -> Table:
+def load(path: Path) -> RuleTable:
     """Read a table; :class:`InputError` names the file and what is wrong with it."""
     try:
         document = read_json(path, InputError)
         rules = tuple(
             Rule(**{**r, "low": tuple(r["low"]), "high": tuple(r["high"])}) for r in document["rules"]
         )
-        table = Table(rules, dict(document["trained"]))
+        table = RuleTable(rules, dict(document["trained"]))
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a Remy table: {error}") from error
     if not table.rules or any(len(r.low) != len(MEMORY) or len(r.high) != len(MEMORY) for r in table.rules):
@@ -82,7 +82,7 @@ TABLE = Kind("a rule table", _no_table)
 """What ``python -m experiments.remy_rules`` writes."""
 
 
-def save(table: Table, path: Path, *, force: bool = False) -> None:
+def save(table: RuleTable, path: Path, *, force: bool = False) -> None:
     """Write a table; ``force`` replaces an existing table, and nothing else."""
     document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
     atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
@@ -99,6 +99,6 @@ def shipped_numbers() -> tuple[float, ...]:
 
 
 @cache
-def shipped() -> Table:
+def shipped() -> RuleTable:
     """The table that comes with the package."""
     return load(Path(str(files(__package__) / "trained.json")))

@@ -39,7 +39,7 @@ class Brought:
 
 
 @dataclass(frozen=True)
-class Decision:
+class MissionResult:
     """The box of a section."""
 
     sentence: str
@@ -54,7 +54,7 @@ class Decision:
     """The algorithm that the last column compares with; empty without that column."""
 
 
-def decide(section: Section, tables: Tables) -> Decision | None:
+def decide(section: Section, tables: Tables) -> MissionResult | None:
     """The box of a section; ``None`` where no trial completed."""
     if section.best is None:
         return None
@@ -93,7 +93,7 @@ def decide(section: Section, tables: Tables) -> Decision | None:
     sentence = _sentence(section, ltp, clock, share_s, passes)
     delays = section.meta.get("least_playout_delays")
     least = words(delays) if delays else ""
-    return Decision(sentence, tuple(headings), tuple(rows), passes, least, name)
+    return MissionResult(sentence, tuple(headings), tuple(rows), passes, least, name)
 
 
 def _video_s(section: Section, tables: Tables) -> float:

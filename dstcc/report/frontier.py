@@ -153,19 +153,19 @@ def words_of_delay(rtts: float) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class FrontierRow:
     """A delay's texts: value and interval of the bound and of each algorithm; a dash where there is no value."""
 
     delay: str
     cells: tuple[tuple[str, str], ...]
 
 
-def table(frontier: Frontier, names: tuple[str, ...]) -> list[Row]:
+def table(frontier: Frontier, names: tuple[str, ...]) -> list[FrontierRow]:
     """A row for each delay: the bound, then the algorithms of ``names``, in percent."""
     columns = [frontier.bound, *map(frontier.line, names)]
     unit = _unit([one.value for column in columns for one in column if one is not None])
     return [
-        Row(f"{delay:g}", tuple(with_interval(column[index], unit) for column in columns))
+        FrontierRow(f"{delay:g}", tuple(with_interval(column[index], unit) for column in columns))
         for index, delay in enumerate(frontier.delays)
     ]
 

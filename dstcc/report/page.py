@@ -21,7 +21,7 @@ from .comparison import ALONE
 from .contacts import ContactTable, contact_table
 from .controllers import policies_of
 from .data import Rows, frontier_rows, layers_rows, paired_rows, profile_rows, transport_rows
-from .decision import Decision, decide
+from .decision import MissionResult, decide
 from .figures import style
 from .figures.frontier import frontier_figure
 from .figures.layers import layers_figure
@@ -32,7 +32,7 @@ from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.section import FIGURES, finding
 from .figures.transport import QUANTITIES, Quantity, transport_figure, without_line
 from .footing import Footing, footings_of, grouped, legend
-from .frontier import BOUND_NAME, Frontier, Row, frontiers, table, titles
+from .frontier import BOUND_NAME, Frontier, FrontierRow, frontiers, table, titles
 from .mission import Mission, describe_mission
 from .model import Report, Section, Trial, plain_name
 from .numbers import quantity
@@ -133,7 +133,7 @@ class SectionView:
         return f"the {shown} of {finished} algorithms that delivered most" if shown < finished else ""
 
     @cached_property
-    def decision(self) -> Decision | None:
+    def decision(self) -> MissionResult | None:
         """What a mission would get."""
         return decide(self.section, self._tables)
 
@@ -295,7 +295,7 @@ class FrontierView:
         self._looks = looks
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[FrontierRow]:
         """A row for each delay."""
         return table(self.frontier, self.frontier.pictured)
 

@@ -15,7 +15,7 @@ from .trials import Trial, load_controllers, run_trials, scenarios_of, trial_key
 
 if TYPE_CHECKING:
     from .directory import RUN, Finished, Run, load_run, write_run
-    from .tables import Row
+    from .tables import TrialRow
 
 __all__ = [
     "RUN",
@@ -23,9 +23,9 @@ __all__ = [
     "Backend",
     "Finished",
     "Plan",
-    "Row",
     "Run",
     "Trial",
+    "TrialRow",
     "ask",
     "backend_of",
     "load_controllers",
@@ -39,7 +39,7 @@ __all__ = [
 
 _TABLES = {
     **dict.fromkeys(("RUN", "Finished", "Run", "load_run", "write_run"), "directory"),
-    "Row": "tables",
+    "TrialRow": "tables",
 }
 """Where a name of this package lies that pyarrow is imported for."""
 

@@ -85,7 +85,7 @@ from .tables import (
     SAMPLES,
     TRIALS,
     VALUES,
-    Row,
+    TrialRow,
     rows_of,
     table_files,
     trials_table,
@@ -128,7 +128,7 @@ where it changes."""
 class Finished:
     """A run that was written: its trials and its ``run.json``."""
 
-    trials: list[Row]
+    trials: list[TrialRow]
     meta: dict[str, Any]
 
 
@@ -293,7 +293,7 @@ def write_run(
             kept = around.enter_context(Kept(path, same, resume=resume, force=force))
             hashes = trial_hashes(resolved, keys, backend=backend, policies=policies, quality=quality)
         folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
-        rows: list[Row] = []
+        rows: list[TrialRow] = []
         found = {place for place in range(len(keys)) if kept is not None and kept.has(hashes[place])}
         carried = iter_trials(
             scenario,
@@ -318,7 +318,7 @@ def write_run(
                     said, trial = len(judge.warnings), next(trials)
                     if trial.outcome is not None:
                         judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
-                    row, tables = Row.of(trial, judge.warnings[said:]), rows_of(trial)
+                    row, tables = TrialRow.of(trial, judge.warnings[said:]), rows_of(trial)
                     if kept is not None and trial.outcome is not None:
                         kept.save(hashes[place], row, tables, logs_of(folder, trial.id))
                 rows.append(row)
@@ -379,7 +379,7 @@ def load_run(path: Path) -> Run:
     return Run(path, meta, scenario, trials)
 
 
-def _ends_s(rows: Sequence[Row]) -> dict[int, float]:
+def _ends_s(rows: Sequence[TrialRow]) -> dict[int, float]:
     """Seed → when its longest trial ended."""
     ends_s: dict[int, float] = {}
     for row in rows:

@@ -20,7 +20,7 @@ from dstcc.errors import InputError, RunError
 from dstcc.reading import read_json
 
 from .entries import Entries, Tables
-from .tables import Row
+from .tables import TrialRow
 
 IDENTITY = "run.json"
 LOCK = "lock"
@@ -95,10 +95,10 @@ class Kept:
         """Whether the trial of that hash is kept."""
         return self._entries.has(key)
 
-    def load(self, key: str) -> tuple[Row, Tables]:
+    def load(self, key: str) -> tuple[TrialRow, Tables]:
         """A kept trial. Raises :class:`RunError` for a damaged one."""
         document, tables = self._entries.load(key)
-        return Row(**document), tables
+        return TrialRow(**document), tables
 
     def take_logs(self, key: str, folder: Path) -> None:
         """Put the packet logs of a kept trial into a folder."""
@@ -106,7 +106,7 @@ class Kept:
         for file in self._folder.glob(f"{head}*"):
             _copy(file, folder / file.name.removeprefix(head))
 
-    def save(self, key: str, row: Row, tables: Tables, logs: Sequence[Path] = ()) -> None:
+    def save(self, key: str, row: TrialRow, tables: Tables, logs: Sequence[Path] = ()) -> None:
         """Keep a trial, with its packet logs."""
         with said_of(self._path):
             for log in logs:

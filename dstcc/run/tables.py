@@ -148,13 +148,13 @@ VALUES = pa.schema([pa.field(name, pa.float64()) for name in (*LEVELS, *METRICS)
 """The metrics, of which a run has those of its time."""
 
 
-def trials_table(rows: Sequence[Row], layers: int) -> pa.Table:
+def trials_table(rows: Sequence[TrialRow], layers: int) -> pa.Table:
     """``trials.parquet`` of a video of so many layers."""
     return pa.Table.from_pylist([row.values for row in rows], schema=trials_schema(layers))
 
 
 @dataclass(frozen=True)
-class Row:
+class TrialRow:
     """A trial as it is kept once its rows are written: its own row of ``trials.parquet``, and what is beside that."""
 
     values: dict[str, Any]
@@ -165,7 +165,7 @@ class Row:
     """What became known with this trial."""
 
     @classmethod
-    def of(cls, trial: Trial, warnings: Sequence[str] = ()) -> Row:
+    def of(cls, trial: Trial, warnings: Sequence[str] = ()) -> TrialRow:
         """Of a trial that was just carried."""
         row: dict[str, Any] = {
             "id": trial.id,

@@ -19,8 +19,8 @@ from .fields import (
     DrawableInstant,
     Instant,
     Probability,
+    ScenarioTable,
     Seconds,
-    Table,
     broken,
     ns,
     rising,
@@ -71,7 +71,7 @@ RateRows = Annotated[
 """A rate over time: a row holds until the next."""
 
 
-class Ramp(Table):
+class Ramp(ScenarioTable):
     """``{before, after, start_s, length_s}``: a loss probability that goes in a straight line from one to another."""
 
     before: Probability
@@ -80,7 +80,7 @@ class Ramp(Table):
     length_s: DrawableInstant = 0.0
 
 
-class State(Table):
+class State(ScenarioTable):
     """A hidden state of the channel."""
 
     packet: Probability

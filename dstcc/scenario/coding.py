@@ -16,7 +16,7 @@ from dstcc.errors import InputError, ScenarioError
 from dstcc.ltp_rates.table import load as load_rates
 from dstcc.ltp_rates.table import shipped, shipped_names
 
-from .fields import NS_PER_S, Seconds, Table, broken, ns
+from .fields import NS_PER_S, ScenarioTable, Seconds, broken, ns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def is_rates_file(name: object) -> bool:
     return isinstance(name, str) and name.endswith(".json")
 
 
-class Coding(Table):
+class Coding(ScenarioTable):
     """How the layers are coded. A block is one layer over ``block_s`` seconds of chunks."""
 
     repair: Annotated[

@@ -9,10 +9,10 @@ from pydantic import Field
 from dstcc.engine.config import TcpConstants
 from dstcc.errors import InputError
 
-from .fields import Seconds, Table
+from .fields import ScenarioTable, Seconds
 
 
-class Constants(Table):
+class Constants(ScenarioTable):
     """A constant that is not given is Linux's times the time scale; a given constant is used unscaled."""
 
     rto_initial_s: Seconds | None = None

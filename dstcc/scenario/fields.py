@@ -44,7 +44,7 @@ def broken(rule: str, **context: Any) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}", {"rule": rule, **context})
 
 
-class Table(BaseModel):
+class ScenarioTable(BaseModel):
     """A TOML table: strict types, finite numbers, no unknown key; immutable once read."""
 
     model_config = ConfigDict(
@@ -84,7 +84,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Pair = Annotated[tuple[float, float], AsTuple]
 
 
-class Draw(Table):
+class Draw(ScenarioTable):
     """``{uniform = [a, b]}`` or ``{log_uniform = [a, b]}``: drawn once per seed, the same for every
     algorithm."""
 
@@ -166,7 +166,7 @@ def rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], 
     return rows
 
 
-class BodyPair(Table):
+class BodyPair(ScenarioTable):
     """``{bodies = ["mars", "earth"], ephemeris = "kepler"}``: the light time between two bodies' centres."""
 
     bodies: Annotated[tuple[str, str], AsTuple]

@@ -17,7 +17,7 @@ from dstcc.engine.config import FrameSchedule, Loss
 
 from .changing import Chain as StateChain
 from .changing import Ramp, Rows, States, lines, walk
-from .fields import NS_PER_S, DrawableDb, DrawableProbability, Probability, Table, broken, ns
+from .fields import NS_PER_S, DrawableDb, DrawableProbability, Probability, ScenarioTable, broken, ns
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Drawing:
     """How far a channel that changes is drawn."""
 
 
-class GilbertElliott(Table):
+class GilbertElliott(ScenarioTable):
     """Two-state loss: ``p`` good→bad and ``r`` bad→good per packet slot, and the loss probability in each
     state."""
 
@@ -51,7 +51,7 @@ def _known_code(name: str) -> str:
     return name
 
 
-class LossModel(Table):
+class LossModel(ScenarioTable):
     """Exactly one loss process of a link direction."""
 
     packet: DrawableProbability | None = None

@@ -52,8 +52,8 @@ from .fields import (
     DrawableRate,
     Instant,
     Rate,
+    ScenarioTable,
     Seconds,
-    Table,
     broken,
 )
 from .lanes import check_window, check_windows
@@ -73,7 +73,7 @@ MAX_OBJECTS = 10_000_000
 """Chunks × layers of a mission; a day of seconds with 4 layers has 345,600."""
 
 
-class About(Table):
+class About(ScenarioTable):
     """``[scenario]``."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -84,7 +84,7 @@ class About(Table):
     """Date of mission time 0 (UTC unless it has a zone); links with physics need it."""
 
 
-class Synthetic(Table):
+class Synthetic(ScenarioTable):
     """A source without pictures: every chunk has the same layers."""
 
     chunk_s: Seconds
@@ -98,7 +98,7 @@ def _known_codec(name: str) -> str:
     return name
 
 
-class Encode(Table):
+class Encode(ScenarioTable):
     """How ``[video] input`` is encoded: the options of ``dstcc encode``, with its defaults."""
 
     scalability: Literal["temporal", "quality"] = "temporal"
@@ -117,7 +117,7 @@ class Encode(Table):
     ] = "medium"
 
 
-class Video(Table):
+class Video(ScenarioTable):
     """``[video]``: the data that is sent. Exactly one of ``stream``, ``input`` and ``synthetic``."""
 
     stream: str | None = None
@@ -186,7 +186,7 @@ UpRate = Annotated[
 """Bits per second, constant or drawn per seed; or that of the way down, whatever that is."""
 
 
-class Link(Table):
+class Link(ScenarioTable):
     """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -314,7 +314,7 @@ def _auto(value: Any) -> Any:
     return None if value == "auto" else value
 
 
-class Transport(Table):
+class Transport(ScenarioTable):
     """``[transport]``: the MPTCP connection."""
 
     mode: Literal["stream", "lanes", "coded"] = "stream"
@@ -426,7 +426,7 @@ class Transport(Table):
         return self
 
 
-class Playout(Table):
+class Playout(ScenarioTable):
     """``[playout]``: when a chunk is shown."""
 
     mode: Literal["deadline", "stall"] = "deadline"
@@ -443,7 +443,7 @@ class Playout(Table):
         return self
 
 
-class Run(Table):
+class Run(ScenarioTable):
     """``[run]``."""
 
     seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
@@ -466,7 +466,7 @@ class Run(Table):
         return self
 
 
-class Scenario(Table):
+class Scenario(ScenarioTable):
     """A whole scenario, checked."""
 
     scenario: About

@@ -19,7 +19,7 @@ from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Node as EngineNode
 from dstcc.wire import HEADER_BYTES
 
-from .fields import MAX_BYTES, AsTuple, Table, broken, ns
+from .fields import MAX_BYTES, AsTuple, ScenarioTable, broken, ns
 from .restarts import Boots
 from .traffic import Flow, Mix, engine_flows
 
@@ -42,7 +42,7 @@ STORING = ("storage_bytes", "when_full", "restart", "keeps_over_restart")
 _Name = Annotated[str, Field(min_length=1)]
 
 
-class Node(Table):
+class Node(ScenarioTable):
     """``[[node]]``: an end of the network, or a node on the way."""
 
     name: _Name
@@ -58,7 +58,7 @@ class Node(Table):
     """Whether what it holds is there after a restart."""
 
 
-class Path(Table):
+class Path(ScenarioTable):
     """``[[path]]``: the way of a subflow, or of several."""
 
     via: Annotated[tuple[_Name, ...], AsTuple, Field(min_length=1, max_length=MAX_NODES)]

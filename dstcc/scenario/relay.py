@@ -8,11 +8,11 @@ from pydantic import Field
 
 from dstcc.engine.config import Relay as EngineRelay
 
-from .fields import AsTuple, Bytes, DrawableRate, Table
+from .fields import AsTuple, Bytes, DrawableRate, ScenarioTable
 from .traffic import CrossTraffic, engine_traffic
 
 
-class Relay(Table):
+class Relay(ScenarioTable):
     """``[link.relay]``: a queue and a line on the way of the data; loss and outages are those in front of it."""
 
     at: Annotated[float, Field(ge=0, le=1)]

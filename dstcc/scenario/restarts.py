@@ -10,13 +10,13 @@ from pydantic import Field, model_validator
 from dstcc.clock import Clock
 from dstcc.engine.config import Restarts
 
-from .fields import AsTuple, Instant, Seconds, Table, broken, ns
+from .fields import AsTuple, Instant, ScenarioTable, Seconds, broken, ns
 
 if TYPE_CHECKING:
     from .model import Link, Transport
 
 
-class Boots(Table):
+class Boots(ScenarioTable):
     """When a machine restarts."""
 
     at_s: Annotated[tuple[Seconds, ...], AsTuple, Field(min_length=1, max_length=1_000)]

@@ -13,7 +13,7 @@ from dstcc.engine.config import CrossTraffic as EngineTraffic
 from dstcc.engine.config import Flow as EngineFlow
 from dstcc.wire import HEADER_BYTES
 
-from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
+from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, ScenarioTable, Seconds, broken, ns
 
 if TYPE_CHECKING:
     from .network import Way
@@ -51,7 +51,7 @@ def check_same(congestion: Iterable[str], ways: Sequence[Way]) -> None:
             )
 
 
-class _OnOff(Table):
+class _OnOff(ScenarioTable):
     """The time in which traffic is sent, and its bursts and gaps."""
 
     stop_s: Seconds | None = None

@@ -26,7 +26,7 @@ from dstcc.algorithms import (
 from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
-from .fields import AsTuple, Table, broken
+from .fields import AsTuple, ScenarioTable, broken
 
 if TYPE_CHECKING:
     from .model import Scenario, Transport
@@ -59,7 +59,7 @@ def _span(seeds: tuple[int, int]) -> tuple[int, int]:
     return seeds
 
 
-class Variant(Table):
+class Variant(ScenarioTable):
     """An algorithm with other settings."""
 
     label: Annotated[str, AfterValidator(_label)]

@@ -20,7 +20,7 @@ from dstcc.metrics import METRICS
 from dstcc.run.asked import Asked, ask, overrides, read
 from dstcc.run.directory import _resolve, trial_hashes
 from dstcc.run.identity import carrier_of, made_by, short_hash
-from dstcc.run.tables import Row
+from dstcc.run.tables import TrialRow
 from dstcc.run.trials import Judge, TrialKey, iter_trials, left_early, trial_keys
 from dstcc.scenario import ABSENT, Override, Scenario, Sources, content_hash, extensions_of
 
@@ -164,7 +164,7 @@ class _Trials:
                 elif judge.warnings:
                     yield trial.id, Failed(judge.warnings[0], None)
                 else:
-                    row = Row.of(trial).values
+                    row = TrialRow.of(trial).values
                     yield (
                         trial.id,
                         {name: row[name] for name in result_columns(False, self.layers) if name in row},

@@ -155,7 +155,7 @@ def main() -> None:
     )
     parser.add_argument("-o", "--output", type=Path, required=True, help="a folder, made if it is not there")
     parser.add_argument("--scenario", type=Path, default=SCENARIO)
-    parser.add_argument("--steps", type=int, default=50_000)
+    parser.add_argument("--steps", type=int, default=16_384)
     parser.add_argument("--seed", type=int, default=1, help="of the training")
     parser.add_argument("--seeds", type=int, default=10, help="trials that compare")
     parser.add_argument("--envs", type=int, default=16)

@@ -26,7 +26,7 @@ from dstcc.errors import DstccError
 from dstcc.outputs import check_output
 
 from .cells import CONTROLS, SEEDS, Cell, grid, seeds_of
-from .compare import Row, misses, notices, row_of
+from .compare import CellRow, misses, notices, row_of
 from .kept import KEPT, PROGRAM, Runs, read_runs, write_runs
 from .measure import Seen, carried, simulated
 from .tables import PAGE, summary, tables
@@ -76,7 +76,7 @@ def _by_kernel(cell: Cell) -> Iterator[Cell]:
     yield from (cell._replace(kernel=name) for name in reversed(RELEASES))
 
 
-def compare(runs: Runs, seeds: int | None = None) -> list[Row]:
+def compare(runs: Runs, seeds: int | None = None) -> list[CellRow]:
     """Simulate the cells of the kernel's runs, by :data:`SIMULATED_SEEDS` or each ``seeds`` times."""
 
     def simulate(cell: Cell) -> list[Seen]:

@@ -124,7 +124,7 @@ class Pair(NamedTuple):
         return low <= other_high and other_low <= high
 
 
-class Row(NamedTuple):
+class CellRow(NamedTuple):
     """A cell by both."""
 
     cell: Cell
@@ -156,17 +156,17 @@ class Row(NamedTuple):
         return not self.beyond and played is not None and (differs(played) or not played.meet)
 
 
-def row_of(cell: Cell, simulator: Sequence[Seen], kernel: Sequence[Seen]) -> Row:
+def row_of(cell: Cell, simulator: Sequence[Seen], kernel: Sequence[Seen]) -> CellRow:
     """The runs of one cell beside each other."""
     pairs = [
         Pair(sample(ours), sample(theirs))
         for ours, theirs in zip(zip(*simulator, strict=True), zip(*kernel, strict=True), strict=True)
         if None not in ours
     ]
-    return Row(cell, *pairs)
+    return CellRow(cell, *pairs)
 
 
-def misses(rows: Sequence[Row]) -> list[str]:
+def misses(rows: Sequence[CellRow]) -> list[str]:
     """Cells and medians beyond their goals and not explained, in words."""
     missed = [_in_words(row) for row in rows if row.beyond and not row.explained]
     for name in dict.fromkeys(row.cell.congestion for row in rows):
@@ -178,7 +178,7 @@ def misses(rows: Sequence[Row]) -> list[str]:
     return missed
 
 
-def notices(rows: Sequence[Row]) -> list[str]:
+def notices(rows: Sequence[CellRow]) -> list[str]:
     """Cells that a reader should look at though they fail nothing, in words."""
     explained = [
         f"beyond the goal, explained in docs/fidelity.md (“{row.explained.where}”): {_in_words(row)}"
@@ -190,7 +190,7 @@ def notices(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _in_words(row: Row) -> str:
+def _in_words(row: CellRow) -> str:
     low, high = row.deciding.interval
     z = "" if isnan(row.deciding.z) else f", z {row.deciding.z:+.1f}"
     return f"{row.cell.name}: ratio {row.deciding.ratio:.3f}, 95 % from {low:.3f} to {high:.3f}{z}"

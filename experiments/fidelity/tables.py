@@ -10,7 +10,7 @@ from statistics import median
 from dstcc.outputs import Kind, beginning
 
 from .cells import Cell
-from .compare import Pair, Row, differs
+from .compare import CellRow, Pair, differs
 
 HEADINGS = (
     *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "Linux", "runs"),
@@ -34,7 +34,7 @@ PAGE = Kind("a table of fidelity", _no_page)
 """``fidelity.md``."""
 
 
-def tables(rows: Sequence[Row]) -> Iterator[str]:
+def tables(rows: Sequence[CellRow]) -> Iterator[str]:
     """All grids, each with its heading; two asterisks at ratios beyond their goal, one where a mission that keeps it
     differs by more than chance."""
     for grid in dict.fromkeys(row.cell.grid for row in rows):
@@ -46,7 +46,7 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
         yield ""
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
+def table(rows: Sequence[CellRow]) -> Iterator[str]:
     """A row a cell of one grid."""
     headings = (*HEADINGS, *(PLAYED if rows[0].weighted_layers else BESIDE))
     yield f"| {' | '.join(headings)} |"
@@ -60,7 +60,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def summary(rows: Sequence[Row]) -> Iterator[str]:
+def summary(rows: Sequence[CellRow]) -> Iterator[str]:
     """A row a control, a column a round trip: median |ratio − 1| of throughput and, in brackets, the largest."""
     transfers = [row for row in rows if row.weighted_layers is None]
     if not transfers:
@@ -98,7 +98,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     yield cell.kernel
 
 
-def _pair(row: Row) -> Iterator[str]:
+def _pair(row: CellRow) -> Iterator[str]:
     pair, unit = row.deciding, 1.0 if row.weighted_layers else 1e-6
     low, high = pair.interval
     yield f"{pair.simulated.n}, {pair.real.n}"
@@ -109,20 +109,20 @@ def _pair(row: Row) -> Iterator[str]:
     yield _z(pair)
 
 
-def _comparison_cells(row: Row) -> Iterator[str]:
+def _comparison_cells(row: CellRow) -> Iterator[str]:
     yield f"{row.mean_rtt.simulated.mean:.4g}"
     yield f"{row.mean_rtt.real.mean:.4g}"
     yield from _retransmitted(row)
 
 
-def _retransmitted(row: Row) -> Iterator[str]:
+def _retransmitted(row: CellRow) -> Iterator[str]:
     for side in row.retransmitted:
         yield f"{side.mean:.2e}"
     yield f"{row.retransmitted.ratio:.3f}"
     yield _z(row.retransmitted)
 
 
-def _played(row: Row) -> Iterator[str]:
+def _played(row: CellRow) -> Iterator[str]:
     for side in row.throughput:
         yield f"{side.mean * 1e-6:.4g}"
     yield f"{row.throughput.ratio:.3f}"

@@ -109,7 +109,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Decision:
+class SlotAction:
     """What a slot's decision says of the layers; windows went to the control."""
 
     layers: list[int]
@@ -188,7 +188,7 @@ class Agent:
         backlog_bytes: Sequence[float],
         slack_s: Sequence[float],
         queue_bytes: Sequence[float] | None = None,
-    ) -> Decision:
+    ) -> SlotAction:
         """Act; what becomes of the layers until the next slot.
 
         ``now_s`` is mission time, ``backlog_bytes`` what of each layer waits, ``slack_s`` the time to the deadline of
@@ -202,7 +202,7 @@ class Agent:
         choice = self._choose()
         if choice is None:
             self._act([Action(s.id, None) for group in groups for s in group])
-            return Decision([-1] * self.layers)
+            return SlotAction([-1] * self.layers)
         actions = self.policy.action.decode(choice, self._observer.units(self._stepper))
         rate = self.policy.action.pacing == "rate"
         if self.shared:
@@ -232,13 +232,13 @@ class Agent:
         self._held = (self._held + 1) % self.policy.action.hold
         return self._chosen
 
-    def _of_layers(self, actions: Actions, contacts: Sequence[Contact]) -> Decision:
+    def _of_layers(self, actions: Actions, contacts: Sequence[Contact]) -> SlotAction:
         places = actions.layer_subflow[0, : self.layers].tolist()
         if not self.policy.action.measured:
-            return Decision([place if place < len(self.routes) else -1 for place in places])
+            return SlotAction([place if place < len(self.routes) else -1 for place in places])
         gap_s, repair = actions.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
-        return Decision(places, gap_s, repair, dark)
+        return SlotAction(places, gap_s, repair, dark)
 
     @property
     def _stepper(self) -> Stepper:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dstcc.coded.seen import Decision
+    from dstcc.coded.seen import RepairDecision
     from dstcc.engine.config import EngineConfig, Float64Array
     from dstcc.learn.policies.controller import Controller
 
@@ -76,7 +76,7 @@ def _factors(names: Sequence[str], scale: float) -> Float64Array:
     return np.array([units.get(name.rpartition("_")[2], 1.0) for name in names])
 
 
-def answer_of(number: int, decision: Decision | None) -> str:
+def answer_of(number: int, decision: RepairDecision | None) -> str:
     """The answer's line, without its end."""
     if decision is None:
         return str(number)

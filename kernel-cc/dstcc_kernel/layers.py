@@ -59,7 +59,7 @@ class RowPart(IntEnum):
 
 
 @dataclass(frozen=True)
-class Row:
+class LayerBytes:
     """Bytes that a subflow carried of a layer, since its connection began."""
 
     layer: int
@@ -100,7 +100,7 @@ def announce(
     client.family.request(Command.ANNOUNCE, _u32(Layers.TOKEN, token) + b"".join(parts))
 
 
-def carried(client: Client, token: int) -> list[Row]:
+def carried(client: Client, token: int) -> list[LayerBytes]:
     """What each subflow carried of each layer, in the order in which they first did."""
     answer = client.family.request(Command.LAYERS_GET, _u32(Layers.TOKEN, token))[0]
     return [_row(value) for kind, value in attributes(answer.payload) if kind == Layers.ROW]
@@ -119,9 +119,9 @@ def _place(layer: int, local_id: int | None) -> bytes:
     return nest(Layers.PLACE, *parts)
 
 
-def _row(payload: bytes) -> Row:
+def _row(payload: bytes) -> LayerBytes:
     values = {RowPart(kind): int.from_bytes(value, "little") for kind, value in attributes(payload)}
-    return Row(*(values[part] for part in RowPart if part is not RowPart.PAD))
+    return LayerBytes(*(values[part] for part in RowPart if part is not RowPart.PAD))
 
 
 def _u32(kind: int, value: int) -> bytes:

@@ -34,8 +34,8 @@ from .trajectory import (
     VERSION,
     Case,
     Recorded,
-    Row,
     ScriptedLink,
+    StateRow,
     by_lane,
     bytes_of,
     merged,
@@ -135,13 +135,13 @@ def parse(text: str) -> Recorded:
     return Recorded(rows, int(start) / 1e9 - BOOT_S, phases, release().name)
 
 
-def _row(event: tuple[int, ...]) -> Row:
+def _row(event: tuple[int, ...]) -> StateRow:
     t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, sacked, lost, retrans, unacked, *_ = (
         event
     )
     pacing_bps = 0 if pacing == UNPACED else 8 * pacing
     flight, placed = unacked - sacked - lost + retrans, event[LANE_AT + 1 :]
-    return Row(
+    return StateRow(
         *(t, una, cwnd, ssthresh, srtt, rto, pacing_bps, merged(state), backoff, lost, event[LANE_AT]),
         *((flight, placed) if placed else ()),
     )

@@ -169,7 +169,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ScriptedAction:
     """Of the agent of ``dstcc``'s law: W <- alpha W + beta."""
 
     at_s: float
@@ -183,7 +183,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Row:
+class StateRow:
     """The sender's state after an event."""
 
     t_ns: int
@@ -215,11 +215,11 @@ class Row:
         )
 
     @staticmethod
-    def read(line: str) -> Row:
+    def read(line: str) -> StateRow:
         """A line of a file."""
         t, una, cwnd, threshold, srtt, rto, pacing, state, backoff, lost, *rest = line.split()
         lane, flight, placed = (*rest, *("0", "0", "")[len(rest) :])
-        return Row(
+        return StateRow(
             round(float(t) * 1e9),
             int(una),
             int(cwnd),
@@ -259,27 +259,27 @@ def grid(case: Case) -> Iterator[int]:
         k += 1
 
 
-def at(rows: Sequence[Row], times: Sequence[int], t_ns: int) -> Row:
+def at(rows: Sequence[StateRow], times: Sequence[int], t_ns: int) -> StateRow:
     """The state at a time: what the last event before it left. ``times`` are the rows'."""
     place = bisect.bisect_right(times, t_ns)
     return rows[place - 1] if place else rows[0]
 
 
-def by_lane(rows: Iterable[Row]) -> dict[int, list[Row]]:
+def by_lane(rows: Iterable[StateRow]) -> dict[int, list[StateRow]]:
     """The rows of each lane."""
-    lanes: dict[int, list[Row]] = {}
+    lanes: dict[int, list[StateRow]] = {}
     for row in rows:
         lanes.setdefault(row.lane, []).append(row)
     return lanes
 
 
-def thinned(case: Case, rows: Sequence[Row]) -> list[Row]:
+def thinned(case: Case, rows: Sequence[StateRow]) -> list[StateRow]:
     """The rows that a file keeps."""
     kept = [row for lane in by_lane(rows).values() for row in _thinned_lane(case, lane)]
     return sorted(kept, key=lambda row: (row.t_ns, row.lane))
 
 
-def _thinned_lane(case: Case, rows: Sequence[Row]) -> list[Row]:
+def _thinned_lane(case: Case, rows: Sequence[StateRow]) -> list[StateRow]:
     times = [row.t_ns for row in rows]
     kept = {t: replace(at(rows, times, t), t_ns=t) for t in grid(case) if t >= times[0]}
     for before, row in pairwise(rows):
@@ -288,7 +288,7 @@ def _thinned_lane(case: Case, rows: Sequence[Row]) -> list[Row]:
     return list(kept.values())
 
 
-def changes(rows: Iterable[Row]) -> list[tuple[int, int]]:
+def changes(rows: Iterable[StateRow]) -> list[tuple[int, int]]:
     """(time, state) of each change of state."""
     changed = []
     last = OPEN
@@ -299,7 +299,7 @@ def changes(rows: Iterable[Row]) -> list[tuple[int, int]]:
     return changed
 
 
-def together(mine: Row, theirs: Row) -> bool:
+def together(mine: StateRow, theirs: StateRow) -> bool:
     """Whether the simulator's row is the kernel's, within the tolerance.
 
     That is: the window within two segments or 2 %, what was acknowledged within two segments or 1 %, the threshold
@@ -330,7 +330,7 @@ def near(mine: float, theirs: float, least: float, share: float) -> bool:
     return abs(mine - theirs) <= max(least, share * theirs)
 
 
-def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
+def share_together(kernel: Sequence[StateRow], mine: Sequence[StateRow]) -> float:
     """The share of the kernel's rows at whose times, two ticks more or less, the simulator's state is the same.
 
     A row of a file is some moment after its event or, by its rounding, before it.
@@ -339,7 +339,7 @@ def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
     times = {lane: [row.t_ns for row in rows] for lane, rows in lanes.items()}
     slack = round(2e9 * JIFFY_S)
 
-    def beside(row: Row) -> bool:
+    def beside(row: StateRow) -> bool:
         instants = (row.t_ns, row.t_ns + LAST_DIGIT_NS, row.t_ns - slack, row.t_ns + slack)
         return any(
             together(at(lanes[row.lane], times[row.lane], t), row)
@@ -357,8 +357,8 @@ def simulate(
     kernel: str = DEFAULT,
     uptime_s: float = 0.0,
     phases: Sequence[Sequence[int]] = (),
-    decisions: Sequence[Decision] = (),
-) -> list[Row]:
+    decisions: Sequence[ScriptedAction] = (),
+) -> list[StateRow]:
     """The simulator's rows, one per event.
 
     ``kernel``, ``uptime_s`` and ``phases`` are what a :class:`Recorded` has of them; ``decisions`` are for ``dstcc``.
@@ -437,11 +437,11 @@ def simulate(
         steps.subflow.tolist(),
         strict=True,
     )
-    rows = [Row(*row) for row in columns]
+    rows = [StateRow(*row) for row in columns]
     return _placed(rows, result, objects, case.layers) if case.paths else rows
 
 
-def _placed(rows: list[Row], result: EngineResult, objects: Objects, layers: int) -> list[Row]:
+def _placed(rows: list[StateRow], result: EngineResult, objects: Objects, layers: int) -> list[StateRow]:
     """With what each subflow has in flight, and what of each layer it has sent; and a row for each packet, as one may
     leave with no ACK of its own subflow."""
     trace, steps = result.trace, result.steps
@@ -458,9 +458,9 @@ def _placed(rows: list[Row], result: EngineResult, objects: Objects, layers: int
         events.append((row.t_ns, 1 if row.lane in begun else -1, row.lane, k))
         begun.add(row.lane)
     events += [(t, 0, lane, k) for k, (t, lane) in enumerate(zip(times, senders, strict=True))]
-    last: dict[int, Row] = {}
+    last: dict[int, StateRow] = {}
     beyond: dict[int, int] = {}
-    done: list[Row] = []
+    done: list[StateRow] = []
     for t, kind, lane, k in sorted(events):
         if kind:
             placed = last[lane].placed if lane in last else (0,) * layers
@@ -485,7 +485,7 @@ def _in_ns(spans_s: Iterable[tuple[float, float]]) -> tuple[tuple[int, int], ...
     return tuple((round(a * 1e9), round(b * 1e9)) for a, b in spans_s)
 
 
-def steered(config: EngineConfig, decisions: Sequence[Decision]) -> EngineResult:
+def steered(config: EngineConfig, decisions: Sequence[ScriptedAction]) -> EngineResult:
     """A trial of one subflow under an agent that decides at those times, all of them ends of slots."""
     stepper = Stepper(1, 1, 1)
     stepper.load(0, config)
@@ -529,7 +529,7 @@ def _mixed(x: int) -> int:
 class Recorded:
     """What the kernel did under one control."""
 
-    rows: list[Row]
+    rows: list[StateRow]
     uptime_s: float = 0.0
     """What its ticks counted when the case began, as time: Linux boots at -300 s. Where the timer wheel stands."""
     phases: tuple[tuple[int, ...], ...] = ()
@@ -543,7 +543,7 @@ class Recorded:
         phases = f" phases {drawn}" if any(self.phases) else ""
         return f"[{law}] uptime_s {self.uptime_s:.6f}{phases}"
 
-    def simulated(self, case: Case, law: str, decisions: Sequence[Decision] = ()) -> list[Row]:
+    def simulated(self, case: Case, law: str, decisions: Sequence[ScriptedAction] = ()) -> list[StateRow]:
         """The simulator's rows on the same clock and with the same draws."""
         return simulate(
             case,
@@ -558,7 +558,7 @@ class Recorded:
 def read_file(text: str) -> dict[str, Recorded]:
     """What a file holds of each control."""
     recorded: dict[str, Recorded] = {}
-    rows: list[Row] = []
+    rows: list[StateRow] = []
     kernel = DEFAULT
     for line in text.splitlines():
         if line.startswith(VERSION):
@@ -571,5 +571,5 @@ def read_file(text: str) -> dict[str, Recorded]:
             rows = []
             recorded[law] = Recorded(rows, float(facts["uptime_s"]), phases, kernel)
         elif line and not line.startswith("#"):
-            rows.append(Row.read(line))
+            rows.append(StateRow.read(line))
     return recorded

@@ -7,7 +7,7 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 from __future__ import annotations
 
 from .plan import MOST_TIMERS
-from .trajectory import ENDLESS, SEGMENT, Case, Decision, ScriptedLink
+from .trajectory import ENDLESS, SEGMENT, Case, ScriptedAction, ScriptedLink
 
 ALL = ENDLESS // SEGMENT
 """Segments of a write that no case ends."""
@@ -235,18 +235,18 @@ LAWS: dict[str, str] = {
 """The simulator's name of a control: the kernel's."""
 
 
-DECISIONS: tuple[Decision, ...] = (
-    Decision(1.25, 0.0, 20),
-    Decision(2.25, 2.0, 0),
-    Decision(3.25, 2.0, 0),
-    Decision(4.5, 1.0, 40),
-    Decision(6.25, 1.25, 0),
-    Decision(8.25, 0.0, 220),
-    Decision(12.25, 0.5, 0),
-    Decision(16.25, 1.0, 60),
-    Decision(20.25, 0.8, -10),
-    Decision(24.25, 0.0, 240),
-    Decision(32.25, 0.0, 150),
+DECISIONS: tuple[ScriptedAction, ...] = (
+    ScriptedAction(1.25, 0.0, 20),
+    ScriptedAction(2.25, 2.0, 0),
+    ScriptedAction(3.25, 2.0, 0),
+    ScriptedAction(4.5, 1.0, 40),
+    ScriptedAction(6.25, 1.25, 0),
+    ScriptedAction(8.25, 0.0, 220),
+    ScriptedAction(12.25, 0.5, 0),
+    ScriptedAction(16.25, 1.0, 60),
+    ScriptedAction(20.25, 0.8, -10),
+    ScriptedAction(24.25, 0.0, 240),
+    ScriptedAction(32.25, 0.0, 150),
 )
 """What the agent of `dstcc`'s own law asks for, the same in each case: a start that doubles, steps, cuts. Its law keeps
 windows below twice what it has measured of the path."""

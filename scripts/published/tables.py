@@ -20,7 +20,7 @@ _END = "<!-- / -->"
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """Rows by their first cells; a table of Markdown, or lines of a terminal whose cells two blanks part."""
 
     columns: tuple[str, ...]
@@ -76,7 +76,7 @@ def markdown_of(text: str) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def table_of(text: str, keys: int | None = None) -> Table:
+def table_of(text: str, keys: int | None = None) -> PublishedTable:
     """The cells of a block. The first ``keys`` cells name a row; unless given, as many as tell all rows apart."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(FENCE)]
     markdown = any(line.startswith("|") for line in lines)
@@ -90,7 +90,7 @@ def table_of(text: str, keys: int | None = None) -> Table:
         key = row[:keys]
         seen[key] += 1
         rows[key if seen[key] == 1 else (*key, f"({seen[key]})")] = row[keys:]
-    return Table(head, rows)
+    return PublishedTable(head, rows)
 
 
 def _markdown(lines: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -109,7 +109,9 @@ def _terminal(lines: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ..
     return head, [tuple(_GAP.split(line)) for line in body if line != CUT]
 
 
-def differences(printed: Table, computed: Table, *, part: bool = False) -> Iterator[Difference]:
+def differences(
+    printed: PublishedTable, computed: PublishedTable, *, part: bool = False
+) -> Iterator[Difference]:
     """Every cell in which what a page prints is not what its command gives; with ``part`` it gives some of the rows."""
     if printed.columns != computed.columns:
         yield Difference("columns", " | ".join(printed.columns), " | ".join(computed.columns))

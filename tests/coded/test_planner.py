@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dstcc.coded.channels import GRID, on_grid
-from dstcc.coded.planner import FRESH_FAILS, STEPS, Planner, Tables
+from dstcc.coded.planner import FRESH_FAILS, STEPS, Planner, TailTables
 from dstcc.coded.seen import Blocks
 from dstcc.engine import _testing
 
@@ -27,7 +27,7 @@ def plan(chance: float, **knobs: object) -> np.ndarray:
 
 
 def test_an_object_is_lost_as_the_engines_rule_says() -> None:
-    table = Tables(Blocks(objects=12, source=96, source_bytes=144e3, packet_bytes=1500, weight=100))
+    table = TailTables(Blocks(objects=12, source=96, source_bytes=144e3, packet_bytes=1500, weight=100))
     for point in (20, 33):
         for number in (0, 5, 20):
             expected = coding.object_loss(12, 96, int(table.packets[number]), float(GRID[point]))
@@ -35,7 +35,7 @@ def test_an_object_is_lost_as_the_engines_rule_says() -> None:
 
 
 def test_fresh_packets_are_what_a_block_lacks_over_the_share_that_arrives() -> None:
-    table = Tables(Blocks(objects=1, source=2, source_bytes=3000, packet_bytes=1500, weight=100))
+    table = TailTables(Blocks(objects=1, source=2, source_bytes=3000, packet_bytes=1500, weight=100))
     p = GRID[35]
     # Without repair: one of two lost lacks 1, both 2. With one: of three, two lost lack 1, three 2.
     assert table.fresh[35, 0] == pytest.approx((2 * p * (1 - p) + 2 * p**2) / (1 - p))
@@ -46,7 +46,7 @@ def test_fresh_packets_are_what_a_block_lacks_over_the_share_that_arrives() -> N
 
 def test_with_rate_to_spare_a_known_loss_is_protected_and_none_costs_nothing() -> None:
     shares = plan(0.1, load=0.6)
-    table = Tables(mission(load=0.6).layers[0])
+    table = TailTables(mission(load=0.6).layers[0])
     for share in shares:
         number = int(np.searchsorted(table.share, share - 1e-9))
         assert on_grid(np.array([0.1]))[0] @ table.lost[:, number] < 1e-3

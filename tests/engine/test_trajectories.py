@@ -12,8 +12,8 @@ from dstcc_kernel.trajectory import (
     SEGMENT,
     Case,
     Recorded,
-    Row,
     ScriptedLink,
+    StateRow,
     at,
     by_lane,
     changes,
@@ -71,7 +71,7 @@ def recorded(name: str, folder: Path = RECORDED) -> dict[str, Recorded]:
 
 
 @cache
-def simulated(name: str, law: str, folder: Path = RECORDED) -> list[Row]:
+def simulated(name: str, law: str, folder: Path = RECORDED) -> list[StateRow]:
     return recorded(name, folder)[law].simulated(case(name), law, DECISIONS)
 
 
@@ -118,8 +118,10 @@ def test_a_law_that_parts_is_seen():
     times = [row.t_ns for row in rows]
     kernel = recorded("one-loss")["cubic"].rows
     assert sum(together(at(rows, times, row.t_ns), row) for row in kernel) < 0.7 * len(kernel)
-    row = Row(**{**vars(kernel[-1]), "pacing_bps": 0})  # the kernel has one for CUBIC, and does not use it
-    late = Row(**{**vars(row), "cwnd": round(0.97 * row.cwnd)})
+    row = StateRow(
+        **{**vars(kernel[-1]), "pacing_bps": 0}
+    )  # the kernel has one for CUBIC, and does not use it
+    late = StateRow(**{**vars(row), "cwnd": round(0.97 * row.cwnd)})
     assert together(row, row) and not together(late, row)
 
 
@@ -127,8 +129,8 @@ def test_a_row_whose_time_was_rounded_down_is_that_of_its_event():
     # `burst` under NewReno: the recovery begins some microseconds after 6.6360 s, as a file has it. Two ticks later
     # another ACK has come, and the window is two less. A tenth of a millisecond is all that the file's digits leave
     # open.
-    def row(t_ms: float, cwnd: int) -> Row:
-        return Row(round(t_ms * 1e6), 250, cwnd, 130, 1_260_300, 2_130_000, 0, 3, 0, 20)
+    def row(t_ms: float, cwnd: int) -> StateRow:
+        return StateRow(round(t_ms * 1e6), 250, cwnd, 130, 1_260_300, 2_130_000, 0, 3, 0, 20)
 
     def share(event_ms: float) -> float:
         return share_together([row(6636, 240)], [row(6631, 260), row(event_ms, 240), row(6651, 230)])
@@ -175,7 +177,7 @@ def test_each_lane_is_held_against_its_own_rows():
     swapped = [replace(row, lane=1 - row.lane) for row in mine]
     assert share_together(known.rows, mine) > 0.99
     assert share_together(known.rows, swapped) < 0.5
-    assert all(Row.read(row.line()) == row for row in known.rows)
+    assert all(StateRow.read(row.line()) == row for row in known.rows)
 
 
 def test_of_several_links_flight_and_each_layers_bytes_are_compared():
@@ -183,7 +185,7 @@ def test_of_several_links_flight_and_each_layers_bytes_are_compared():
     known, mine = recorded("two-links")["newreno"].rows, simulated("two-links", "newreno")
     share = share_together(known, mine)
     assert share >= TOGETHER
-    assert all(Row.read(row.line()) == row for row in known)
+    assert all(StateRow.read(row.line()) == row for row in known)
     assert len({row.placed for row in known}) > 40 and all(len(row.placed) == 3 for row in known)
     others = (
         [replace(row, flight=row.flight + 5) for row in mine],

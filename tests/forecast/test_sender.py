@@ -12,7 +12,7 @@ from scipy.stats import binom
 from dstcc.coded.channels import GRID, on_grid
 from dstcc.coded.fleet import Fleet, Step
 from dstcc.coded.planner import Planner
-from dstcc.coded.seen import Decision, Seen
+from dstcc.coded.seen import RepairDecision, Seen
 from dstcc.forecast.inputs import FIRST_SPAN
 from dstcc.forecast.outlook import Outlook
 from dstcc.forecast.sender import Forecasting, place_of
@@ -142,7 +142,7 @@ def test_what_came_is_held_against_the_belief_of_its_time(paths: int) -> None:
             runs=lost * here,
             sent_s=np.where(here, now - 1200, np.nan) * some,
         )
-        sender.guarded(heard_now, belief, Decision(np.zeros((2, 3))))
+        sender.guarded(heard_now, belief, RepairDecision(np.zeros((2, 3))))
     assert sender.fallen.tolist() == [False, True]
 
 

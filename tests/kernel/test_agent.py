@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dstcc_kernel.agent import Agent, Contact, Decision, Route, check_policy
+from dstcc_kernel.agent import Agent, Contact, Route, SlotAction, check_policy
 from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.netlink import ONE_Q16, Action, Flags, Subflow
 
@@ -126,7 +126,7 @@ def test_the_control_is_told_of_slots_in_emulated_time_and_of_headroom() -> None
 
 def test_a_decision_is_one_message_and_a_subflow_per_layer() -> None:
     control = two()
-    assert agent(control).decide(5, [0, 0], [inf, inf]) == Decision([1, 1])
+    assert agent(control).decide(5, [0, 0], [inf, inf]) == SlotAction([1, 1])
     assert control.asked == [[Action(3, 0, 40), Action(4, 0, 40)]], "others' subflows are left alone"
 
 
@@ -289,7 +289,7 @@ def test_what_is_no_number_hands_the_windows_to_reno() -> None:
     weights["layers.0.weight"] = np.full_like(weights["layers.0.weight"], np.float32(3e38))
     weights["layers.0.bias"] = np.full_like(weights["layers.0.bias"], np.float32(3e38))
     tested = agent(control, replace(wild, tensors=weights))
-    assert tested.decide(5, [1e9, 1e9], [inf, inf]) == Decision([-1, -1])
+    assert tested.decide(5, [1e9, 1e9], [inf, inf]) == SlotAction([-1, -1])
     assert control.asked == [[Action(3, None), Action(4, None)]]
 
 

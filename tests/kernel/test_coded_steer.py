@@ -25,7 +25,7 @@ from dstcc_kernel.coded_steer import (
 )
 from dstcc_kernel.native import program
 
-from dstcc.coded.seen import Decision
+from dstcc.coded.seen import RepairDecision
 from dstcc.coded.shown import act
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
@@ -80,9 +80,9 @@ def test_a_line_that_is_no_slots_is_refused(text: str, said: str) -> None:
 
 
 def test_an_answer_has_the_slots_number_a_place_and_each_layer() -> None:
-    decision = Decision(np.array([[0.1, 1 / 3]]), place=2, left_out=(1,))
+    decision = RepairDecision(np.array([[0.1, 1 / 3]]), place=2, left_out=(1,))
     assert answer_of(7, decision) == f"7 2 0.1 0 {1 / 3!r} 1"
-    assert answer_of(8, Decision(np.array([[0.5]]))) == "8 -1 0.5 0"
+    assert answer_of(8, RepairDecision(np.array([[0.5]]))) == "8 -1 0.5 0"
     assert answer_of(9, None) == "9"
 
 
@@ -218,7 +218,7 @@ def test_a_trial_that_is_steered_over_lines_is_the_one_that_is_steered_directly(
         assert int(answer[0]) == number
         shares = [float(word) for word in answer[2::2]]
         left_out = tuple(m for m, word in enumerate(answer[3::2]) if word == "1")
-        act(stepper, Decision(np.array([shares]), int(answer[1]), left_out))
+        act(stepper, RepairDecision(np.array([shares]), int(answer[1]), left_out))
         stepper.step()
         number += 1
     direct, lined = drive(policy, config), stepper.result(0)

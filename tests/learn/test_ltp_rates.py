@@ -11,7 +11,7 @@ import pytest
 from dstcc.engine import _testing
 from dstcc.errors import DstccError, InputError, ScenarioError
 from dstcc.learn.ltp_rates import ACTIONS, Learner, train, write
-from dstcc.ltp_rates import Table, load, shipped, shipped_names
+from dstcc.ltp_rates import RateTable, load, shipped, shipped_names
 from dstcc.ltp_rates.table import STATES, save
 from dstcc.scenario import content_hash, load_scenario, load_source
 from dstcc.scenario.files import files_of
@@ -43,8 +43,8 @@ def scenario_file(tmp_path: Path) -> Path:
     return path
 
 
-def flat(share: float) -> Table:
-    return Table((share,) * STATES, {"by": "hand"})
+def flat(share: float) -> RateTable:
+    return RateTable((share,) * STATES, {"by": "hand"})
 
 
 class TestFile:

@@ -17,7 +17,7 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.papers.cells import key_of
 from dstcc.papers.dash import Supposed, play
 from dstcc.papers.dash_cell import DashCell, Network
-from dstcc.papers.explore import Decision, Exploration, Explorer, measured
+from dstcc.papers.explore import Exploration, ExplorationSlot, Explorer, measured
 from dstcc.papers.model import Exploring, load_paper
 from dstcc.run.backends import backend_of
 
@@ -104,7 +104,7 @@ def test_a_simulation_that_goes_back_forgets_decisions_and_draws_the_same() -> N
 def test_a_chunk_is_touched_by_a_slot_at_random_that_overlaps_its_download() -> None:
     one = explorer(rich=(True,) * 4)
     for begin, random in ((0, False), (100, True), (150, False), (300, True)):
-        one.decisions.append(Decision(begin * 1_000_000, 0, 0, 1.0, True, random))
+        one.decisions.append(ExplorationSlot(begin * 1_000_000, 0, 0, 1.0, True, random))
     # Slots at random: 100 to 150 ms and 300 to 350 ms. Downloads: whole before the first; asked for in it; between
     # both; whole in the second.
     asked = np.array([0, 149, 150, 250]) * 1_000_000

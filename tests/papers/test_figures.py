@@ -14,7 +14,7 @@ from dstcc.papers.carry import Results
 from dstcc.papers.cells import Outcome
 from dstcc.papers.figures import DRAWN, WINDOW, _compare, _panels, _smooth, draw, standalone
 from dstcc.papers.model import Figure, Plot, Point
-from dstcc.papers.rows import Row
+from dstcc.papers.rows import PublishedRow
 from dstcc.report.figures.style import GRID
 
 COLOURS = {"ours": "#ff0000", "theirs": "#0000ff"}
@@ -168,8 +168,10 @@ def test_boxes_hold_the_values_of_all_seeds() -> None:
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["ours", "theirs"]
 
 
-def row(published: Any, measured: float | None, low: float | None = None, high: float | None = None) -> Row:
-    return Row("1", "throughput", published, measured, low, high, "", "%", "", 1, "", "", "")
+def row(
+    published: Any, measured: float | None, low: float | None = None, high: float | None = None
+) -> PublishedRow:
+    return PublishedRow("1", "throughput", published, measured, low, high, "", "%", "", 1, "", "", "")
 
 
 def test_a_published_range_is_a_bar_and_a_number_a_diamond() -> None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dstcc.report import load_report, render
-from dstcc.report.decision import Decision, decide
+from dstcc.report.decision import MissionResult, decide
 from dstcc.report.model import Section
 from dstcc.report.tables import Tables
 from tests.report.synthetic_run import RunSpec, build_run
@@ -32,7 +32,7 @@ def change(path: Path, **columns: Any) -> None:
     pq.write_table(table, path / "run" / "trials.parquet")
 
 
-def box(tmp_path: Path) -> Decision:
+def box(tmp_path: Path) -> MissionResult:
     section = load_report([tmp_path / "run"]).sections[0]
     one = decide(section, Tables())
     assert one is not None

@@ -12,7 +12,7 @@ from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import InputError, MissingCapabilityError, UnfinishedError
 from dstcc.run import run_trials
-from dstcc.run.tables import Row, rows_of
+from dstcc.run.tables import TrialRow, rows_of
 from dstcc.run.trials import Judge, load_controllers
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
 from tests.made_results import objects, result, toy_simulate
@@ -78,7 +78,7 @@ def test_a_trial_that_was_ended_keeps_the_samples_seen_until_then(
         tables = rows_of(first)
         times = tables["samples"][1]
         assert list(tables) == ["samples"] and isinstance(times, np.ndarray) and times.size > 0
-        assert "weighted_layers" not in Row.of(first).values
+        assert "weighted_layers" not in TrialRow.of(first).values
 
 
 def test_stall_mode_has_no_oracle(scenario_file: Path) -> None:

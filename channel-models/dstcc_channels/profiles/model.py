@@ -40,7 +40,7 @@ def broken(rule: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
 
-class Table(BaseModel):
+class ProfileTable(BaseModel):
     """Strict types, finite numbers, no unknown key."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, extra="forbid")
@@ -72,7 +72,7 @@ RateBps = Annotated[float, Field(ge=1, le=1e12)]
 CodeName = Annotated[str, _one_of(CODE_NAMES)]
 
 
-class Orbit(Table):
+class Orbit(ProfileTable):
     """A circular orbit around ``[path] body``, for occultations; angles as in :class:`.CircularOrbit`."""
 
     altitude_m: Annotated[float, Field(gt=0, le=1e9)]
@@ -83,7 +83,7 @@ class Orbit(Table):
     """Drawn per seed unless given."""
 
 
-class PathTable(Table):
+class PathTable(ProfileTable):
     """``[path]``: from where to where."""
 
     body: Annotated[str, _one_of(BODIES)]
@@ -119,14 +119,14 @@ class PathTable(Table):
         return terminal(self.station, self.band)
 
 
-class Weather(Table):
+class Weather(ProfileTable):
     """``[weather]``: what the rate is planned for."""
 
     cd: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """The share of time in which the weather is no worse."""
 
 
-class Direction(Table):
+class Direction(ProfileTable):
     """What ``[down]`` and ``[up]`` share."""
 
     frequency_hz: Annotated[float, Field(ge=1e8, le=1e12)]
@@ -169,7 +169,7 @@ class Up(Direction):
     """System noise temperature of the spacecraft's receiver."""
 
 
-class FixedUp(Table):
+class FixedUp(ProfileTable):
     """``[up]`` of a link whose uplink has no published budget: a rate without loss."""
 
     rate_bps: RateBps
@@ -186,7 +186,7 @@ AnyUp = Annotated[
 ]
 
 
-class Profile(Table):
+class Profile(ProfileTable):
     """A profile file."""
 
     name: str

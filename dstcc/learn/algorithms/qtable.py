@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.learn.policies.network import Table
+from dstcc.learn.policies.network import ActionValues
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
@@ -115,7 +115,7 @@ class QTable:
         self._explore.bit_generator.state = document["explore"]
 
     def _rows(self, observations: NDArray[np.float32]) -> NDArray[np.int64]:
-        return Table.rows(self.edges, observations)
+        return ActionValues.rows(self.edges, observations)
 
     def _parts(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         return np.split(values, self._starts[1:], axis=1)

@@ -110,7 +110,7 @@ class PerSubflow:
         return self._one(each).reshape(len(observations), self._subflows)
 
 
-class Table:
+class ActionValues:
     """A row of outputs for each combination of ranges that an observation's values fall into.
 
     The header's ``network`` is ``{"kind": "table", "edges": [[..], ..]}``: for each value the rising places where it
@@ -238,7 +238,7 @@ class Recorded:
 NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] = {
     "mlp": Mlp,
     "per-subflow": PerSubflow,
-    "table": Table,
+    "table": ActionValues,
     "lstm-actor": LstmActor,
     "recorded": Recorded,
     KIND: Sets,

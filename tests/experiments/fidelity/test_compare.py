@@ -12,8 +12,8 @@ from experiments.fidelity.cells import Cell, grid
 from experiments.fidelity.compare import (
     EXPLAINED,
     WESTWOOD,
+    CellRow,
     Pair,
-    Row,
     Sample,
     differs,
     misses,
@@ -69,16 +69,16 @@ def test_a_sample_is_mean_and_deviation_of_its_runs() -> None:
     assert sample([2.5]) == (2.5, 0.0, 1)
 
 
-def throughput_row(congestion: str, ratio: float) -> Row:
+def throughput_row(congestion: str, ratio: float) -> CellRow:
     same = Pair(Sample(1.0, 0.0, 1), Sample(1.0, 0.0, 1))
-    return Row(
+    return CellRow(
         Cell("saturated", congestion, 1.0, 0.0), Pair(Sample(ratio, 0.0, 1), Sample(1.0, 0.0, 1)), same, same
     )
 
 
-def mission_row(simulated: Sample, real: Sample) -> Row:
+def mission_row(simulated: Sample, real: Sample) -> CellRow:
     same = Pair(Sample(1.0, 0.0, 1), Sample(1.0, 0.0, 1))
-    return Row(Cell("mission", "cubic", 25.0, 1e-3, 2), same, same, same, Pair(simulated, real))
+    return CellRow(Cell("mission", "cubic", 25.0, 1e-3, 2), same, same, same, Pair(simulated, real))
 
 
 def test_goals_of_transfers_are_15_percent_a_cell_and_5_at_the_median_but_20_for_bbr() -> None:
@@ -108,7 +108,7 @@ def test_a_mission_that_differs_for_certain_is_told_and_fails_nothing() -> None:
     assert len(misses([certain, chance, beyond])) == 1
 
 
-def westwood_row(ratio: float) -> Row:
+def westwood_row(ratio: float) -> CellRow:
     return throughput_row("westwood", ratio)._replace(cell=WESTWOOD)
 
 
