@@ -38,6 +38,17 @@ BOOTSTRAP_SEED = 20231121
 """Fixed: the same values give the same interval on every machine."""
 FEW_SEEDS = 10
 """Below this an interval may hold much less often than in 95 % of cases; reports warn about it."""
+
+
+def few_seeds(seeds: int) -> str:
+    """What few seeds mean for a comparison, as a sentence; empty for enough of them."""
+    if seeds >= FEW_SEEDS:
+        return ""
+    if seeds == 1:
+        return "One seed: there are no intervals, and a difference may be random."
+    return f"{seeds} seeds: an interval of so few holds less often than 95 % says."
+
+
 SAME = 1e-9
 """Values this close are equal: neither side is ahead."""
 

@@ -22,7 +22,7 @@ from dstcc.errors import InputError
 from dstcc.reading import read_json
 from dstcc.report.template import fill
 from dstcc.spreadsheet import to_csv
-from dstcc.stats import Estimate
+from dstcc.stats import Estimate, few_seeds
 from dstcc.version import __version__
 
 from .carry import Results
@@ -211,6 +211,7 @@ def _page(
         sections=sections,
         rows=rows,
         seeds=seeds,
+        few_seeds=few_seeds,
         quick=quick,
         said=said,
         interval=interval,

@@ -294,6 +294,6 @@ TERMS = (
     (
         "Knows",
         "What an algorithm is given or sees beyond acknowledgements, as letters: r, l and q give or show a link's "
-        "rate, which others have to find out. The ranking has everybody in it.",
+        "rate, which others have to measure. All algorithms are ranked.",
     ),
 )

@@ -21,7 +21,7 @@ from .tables import Tables
 
 HOURS = (("playback_ratio", "Video in time"), ("full_quality_ratio", "At full quality"))
 """Metrics that become hours, and their headings."""
-SIZES = (("bytes_in_time", "Home"), ("full_quality_bytes", "At full quality"))
+SIZES = (("bytes_in_time", "On time"), ("full_quality_bytes", "At full quality"))
 BOUND = "oracle_ratio"
 MB = 1e6
 
@@ -75,7 +75,7 @@ def decide(section: Section, tables: Tables) -> MissionResult | None:
     headings = [(title, clock.name) for _, title in HOURS] + [(title, size.name) for _, title in SIZES]
     headings.append(("Of the bound", "%"))
     if gains:
-        headings.append((f"Beside {plain_name(ltp.name)}" if ltp else "", size.name))
+        headings.append((f"Compared with {plain_name(ltp.name)}" if ltp else "", size.name))
     footings = footings_of(section)
     rows = []
     for algorithm in section.finished:

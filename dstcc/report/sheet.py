@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from dstcc.stats import FEW_SEEDS
+from dstcc.stats import few_seeds
 
 from .browser import Paper
 from .figures import style
@@ -65,12 +65,7 @@ def render_sheet(report: Report, screenings: Screenings | None, paper: Paper) ->
 
 def caution(sections: Sequence[Section]) -> str:
     """What few seeds mean; empty for enough of them."""
-    fewest = min(len(section.seeds) for section in sections)
-    if fewest >= FEW_SEEDS:
-        return ""
-    if fewest == 1:
-        return "One seed: there are no intervals, and a difference may be random."
-    return f"{fewest} seeds: an interval of so few holds less often than 95 % says."
+    return few_seeds(min(len(section.seeds) for section in sections))
 
 
 def _shown(ranked: Sequence[str], sentence: str) -> list[str]:

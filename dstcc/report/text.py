@@ -160,7 +160,7 @@ def _ranking_lines(rows: list[Ranked]) -> Iterator[str]:
     if not rows:
         return
     titles = " | ".join(f"{label} ({unit})" for label, unit in headings())
-    yield f"| Algorithm | Knows | Lanes | {titles} | Beside {_escape(leader_of(rows))} |"
+    yield f"| Algorithm | Knows | Lanes | {titles} | Compared with {_escape(leader_of(rows))} |"
     yield f"|---|---|---:|{'---:|' * len(headings())}---|"
     for row in rows:
         value, played = (

@@ -136,7 +136,7 @@ def without_rates(comparison: Comparison) -> str:
     if leader is None or not leader.shows_rates or not others:
         return ""
     return (
-        f"Of those without r, l or q, which have to find the links' rates out: {_ranked(comparison, others)}."
+        f"Of those without r, l or q, which have to measure the links' rates: {_ranked(comparison, others)}."
     )
 
 

@@ -232,7 +232,7 @@ def test_those_that_find_the_rates_out_are_named_where_the_leader_need_not(knows
     footings = {"a": footing(32, 2, knows), "b": footing(32, 2, "line"), "c": footing(32, 2, "contacts")}
     samples = {"a": HIGH, "b": LOW, "c": [0.2] * 10, "d": [0.1] * 10}
     assert without_rates(compare(samples, footings=footings)) == (
-        "Of those without r, l or q, which have to find the links' rates out: c 20.0\u202f%."
+        "Of those without r, l or q, which have to measure the links' rates: c 20.0\u202f%."
     )
     assert without_rates(compare(samples, footings=footings | {"a": footing(32, 2, "contacts")})) == ""
     assert without_rates(compare(samples, footings={"a": footings["a"], "b": footings["b"]})) == ""

@@ -58,10 +58,10 @@ def test_shares_become_hours_and_bytes_megabytes(tmp_path: Path) -> None:
     assert [title for title, _ in one.headings] == [
         "Video in time",
         "At full quality",
-        "Home",
+        "On time",
         "At full quality",
         "Of the bound",
-        "Beside ltp",
+        "Compared with ltp",
     ]
     assert [unit for _, unit in one.headings] == ["h", "h", "MB", "MB", "%", "MB"]
     rows = {row.name: [value for value, _ in row.cells] for row in one.rows}

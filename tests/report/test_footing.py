@@ -73,7 +73,7 @@ def test_it_is_in_every_format(make_run: RunFactory) -> None:
 def test_the_page_has_it_beside_the_figures(make_run: RunFactory) -> None:
     page = render(load_report([make_run(SPEC)]), "html")
     assert '<td class="beside knows">qd</td><td class="beside">8\u202f192/2+</td>' in page
-    assert "What each knows and has</h2>" in page
+    assert "Side information and lanes</h2>" in page
     assert "CUBIC&#39;s C 0.4 → 1e-5" in page
 
 

@@ -72,7 +72,7 @@ def test_the_page_has_every_part(pages: Pages) -> None:
         "Delivery delay",
         "How many trials reach how much",
         "Differences to bbr-scaled+minrtt at the same seeds",
-        "What became of each chunk",
+        "Each chunk over time",
         "Congestion window",
         "Smoothed round-trip time",
         "Throughput",

@@ -76,7 +76,10 @@ def test_the_page_says_it_and_escapes_it(tmp_path: Path, carried: None) -> None:
     assert page.count("<svg xmlns") == 2 * 2 * 2  # two axes, two metrics with values, each also narrow
     assert 'aria-label="Weighted layers over loss: cubic+minrtt 20' in page
     assert 'class="contents"' in page
-    assert "23 of 24 trials at 4 points, 3 seeds, 1 failed." in page
+    assert (
+        "23 of 24 trials at 4 points, 3 seeds, 1 failed. 3 seeds: an interval of so few holds less often"
+        in page
+    )
     assert "http:" not in page.replace("http://www.w3.org/2000/svg", "")
     text = render_study(report, "md").replace(SPACE, " ")
     # 20 % ± 4.3027 · 10 % / √3

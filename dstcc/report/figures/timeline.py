@@ -260,7 +260,7 @@ def timeline_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
 register(
     SectionFigure(
         "timeline",
-        "What became of each chunk",
+        "Each chunk over time",
         "time",
         timeline_figure,
         lambda shown: (

@@ -14,6 +14,7 @@ from dstcc.report.mark import STUDY_COLUMNS, comment
 from dstcc.report.numbers import SPACE, quantity, unit_for_row
 from dstcc.report.template import TEMPLATES, Plot, fill
 from dstcc.spreadsheet import records_csv
+from dstcc.stats import few_seeds
 
 from .figures import figure, label
 from .load import Axis, Mean, StudyReport
@@ -60,13 +61,14 @@ def verdict(report: StudyReport) -> str:
     said = f"{report.trials:,} of {report.about['trials']:,} trials at {report.about['points']:,} points"
     said += f", {report.seeds:,} seeds" if report.seeds != 1 else ", one seed"
     said += f", {len(report.failures):,} failed." if report.failures else "."
+    said = f"{said} {few_seeds(report.seeds)}".rstrip()
     if not report.metrics or len(report.algorithms) < 2 or not report.alike:
         return said
     metric = report.metrics[0]
     means = {name: mean.value for (key, name), mean in report.overall.items() if key == metric.key}
     best = max(means, key=lambda name: means[name] * (metric.better or 1))
     value = quantity(metric.kind, means[best])
-    return f"{said} Over the whole grid {best} is ahead in {metric.label.lower()}, {value} on average."
+    return f"Over the whole grid {best} has the best mean {metric.label.lower()}, {value}. {said}"
 
 
 def axis_span(axis: Axis) -> str:
