@@ -83,7 +83,7 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
     for words in (
         *(
             "options are not charged",
-            "losses before the line, by packets",
+            "losses before transmission, by packets",
             "begins with a window of one segment",
         ),
         *("still crosses", "at most 256 lanes", "each lane's", "oracle_ratio"),

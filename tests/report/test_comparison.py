@@ -657,7 +657,7 @@ def test_trials_that_failed_are_counted() -> None:
 def test_without_trials_or_values_there_is_nothing_to_compare() -> None:
     assert verdict(section({"a": [None, None]})) == "No trial finished: there is nothing to compare."
     said = verdict(section({"a": HIGH}, key="playback_ratio"))
-    assert said == "The trials finished, but none says how much was played."
+    assert said == "The trials finished, but none has a value of what was played."
 
 
 def test_equals_of_those_that_are_named_are_not_less() -> None:

@@ -258,7 +258,7 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"transport": {"congestion": "ltp"}}, "transport.congestion: 'ltp' is a protocol of one hop"),
         (
             {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
-            "transport.restart: what nodes hold would go on",
+            "transport.restart: what nodes store would still arrive",
         ),
         (
             {"transport": {"congestion": "cubic", "scheduler": "layer-pinned", "layer_links": ["a", "b"]}},
