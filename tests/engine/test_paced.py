@@ -152,6 +152,15 @@ def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
     assert samples.lost_segments[later].sum() < 0.005 * samples.sent_segments[later].sum()
 
 
+def test_before_a_queue_further_on_the_channels_losses_are_still_repaired() -> None:
+    # Nothing lost is brought back by a second round trip: without repair one in twenty packets is missing.
+    objects = video(0.55, 1500, playout_s=1.4 * RTT_S)
+    lossy = far(loss=Loss("packet", 0.05), relay=Relay(0.5, RATE_BPS / 2, 750_000))
+    done = trial(lossy, objects, drop_late=True).objects.complete_ns
+    base = (objects.layer == 0) & (objects.release_ns > ns(6 * RTT_S))
+    assert ((done >= 0) & (done <= objects.deadline_ns))[base].mean() > 0.97
+
+
 def test_bursts_of_others_further_on_cost_the_upper_layers() -> None:
     # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
     # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86: beside the others 0.58 of it.
