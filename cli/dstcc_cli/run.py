@@ -25,6 +25,7 @@ Examples:
   dstcc run mars.toml -o run --earth "python3 -m http.server 80" \\
       --for 2h -- curl -O http://earth/
   dstcc run mars.toml -o run --scale 1 --for 10d -- ping -i 60 earth
+  dstcc run network.toml -o run --on orbiter "tcpdump -i link2" -- ping -6 earth
 """
 
 
@@ -34,6 +35,13 @@ Examples:
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
 @click.option(
     "--earth", multiple=True, metavar="CMD", help="A program on Earth, started before CMD; repeatable."
+)
+@click.option(
+    "--on",
+    multiple=True,
+    nargs=2,
+    metavar="NODE CMD",
+    help="A program on any host, or node of a network, started before CMD; repeatable.",
 )
 @click.option(
     "--for",
@@ -96,6 +104,7 @@ def command(
     cmd: tuple[str, ...],
     output: Path,
     earth: tuple[str, ...],
+    on: tuple[tuple[str, str], ...],
     until: str | None,
     mptcp: bool,
     congestion: str | None,
@@ -110,10 +119,11 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Run CMD on the spacecraft of SCENARIO, and programs on Earth, in virtual time, which skips waiting.
+    """Run CMD on the spacecraft of SCENARIO, and programs on other hosts, in virtual time, which skips waiting.
 
-    Hosts are called craft and earth. Programs see this machine's files, read-only, and write into a folder of their
-    host, which the run keeps. Ends when CMD does, or at --for, with CMD's exit code.
+    Hosts are called craft and earth, or as the scenario's nodes; CMD runs on the node at which paths begin. Programs
+    see this machine's files, read-only, and write into a folder of their host, which the run keeps. Ends when CMD does,
+    or at --for, with CMD's exit code.
     """
     from dstcc.run.backends import require_pyroute2
 
@@ -132,6 +142,7 @@ def command(
     options = Options(
         command=cmd,
         earth=earth,
+        on=on,
         for_s=None if until is None else duration_s(until, "--for"),
         congestion=congestion,
         module=module,
@@ -189,6 +200,12 @@ def _document(output: Path, flown: Flown) -> dict[str, Any]:
         "earth": [
             {"command": " ".join(program["argv"]), "exit_code": program["exit_code"]}
             for program in meta["programs"][1:]
+            if program["host"] == "earth"
+        ],
+        "programs": [
+            {key: program[key] for key in ("host", "exit_code", "ended_s")}
+            | {"command": " ".join(program["argv"])}
+            for program in meta["programs"]
         ],
         "notes": meta["notes"],
         **({"problem": flown.problem} if flown.problem else {}),

@@ -262,7 +262,7 @@ def over_nodes(
     scenario: Scenario, lines: Sequence[EngineLink], draw: Callable[..., float]
 ) -> tuple[EngineLink, ...]:
     """The paths over the links that a seed drew; ``draw`` draws what a path has of its own."""
-    nodes = {node.name: _engine_node(node, number) for number, node in enumerate(scenario.node)}
+    nodes = {node.name: engine_node(node, number) for number, node in enumerate(scenario.node)}
     paths: list[EngineLink] = []
     first_of: dict[int, int] = {}
     for number, way in enumerate(ways_of(scenario)):
@@ -297,7 +297,8 @@ def over_nodes(
     return tuple(paths)
 
 
-def _engine_node(node: Node, number: int) -> EngineNode:
+def engine_node(node: Node, number: int) -> EngineNode:
+    """A node as the engine has it; ``number`` is the same wherever a path goes over it."""
     restart = node.restart
     return EngineNode(
         name=node.name,

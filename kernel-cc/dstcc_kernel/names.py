@@ -41,7 +41,7 @@ WORD_PACKETS = 255
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
-NO_NODES = "node: nodes that store and forward exist in the simulator only"
+NO_NODES = "node: trials over nodes run in the simulator only; `dstcc run` puts programs on them"
 MAX_LINKS = 16
 MAX_CWND = 1 << 28
 """The module's (``dstcc_law.h``)."""

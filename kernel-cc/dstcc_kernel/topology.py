@@ -129,8 +129,8 @@ class Topology:
     def __init__(self, craft: int, earth: int, middle: int | None = None) -> None:
         self.craft, self.earth, self.middle = craft, earth, middle
         """Namespaces, as open files; a child process may inherit them."""
-        self.craft_ip, self.earth_ip = _routes(craft), _routes(earth)
-        self.middle_ip = None if middle is None else _routes(middle)
+        self.craft_ip, self.earth_ip = routes_of(craft), routes_of(earth)
+        self.middle_ip = None if middle is None else routes_of(middle)
         self._ifb: dict[tuple[int, bool], int] = {}
 
     def lay(self, link: int, wire: Wire, sources: Sequence[str]) -> None:
@@ -160,21 +160,22 @@ class Topology:
 
     def _pairs(self, link: int, names: tuple[str, str], macs: tuple[str, str], wire: Wire) -> tuple[int, int]:
         """The two hosts' devices of a link, by their indices: joined, or each with its other end in the middle."""
-        common = {"mtu": wire.mtu, "gso_max_segs": 1, "txqlen": 10_000}
+        common = _common(wire.mtu)
         hosts = ((self.craft_ip, self.craft), (self.earth_ip, self.earth))
         if not wire.played:
             peer = {"ifname": names[1], "address": macs[1], "net_ns_fd": self.earth, **common}
             self.craft_ip.link("add", ifname=names[0], kind="veth", address=macs[0], **common, peer=peer)
         else:
             assert self.middle is not None and self.middle_ip is not None
-            for (ip, _), name, mac, end in zip(hosts, names, macs, played_devices(link), strict=True):
-                peer = {"ifname": end, "net_ns_fd": self.middle, **common}
-                ip.link("add", ifname=name, kind="veth", address=mac, **common, peer=peer)
-                offloads_off(self.middle, end)
-                self.middle_ip.link("set", index=self.middle_ip.link_lookup(ifname=end)[0], state="up")
+            middle = self.middle_ip, self.middle
+            near, far = (
+                join_to_middle(host, middle, (name, end), mac, wire.mtu)
+                for host, name, mac, end in zip(hosts, names, macs, played_devices(link), strict=True)
+            )
+            return near, far
         made = []
         for (ip, namespace), name in zip(hosts, names, strict=True):
-            offloads_off(namespace, name, (CHECKSUMS, *OFFLOADS) if wire.played else OFFLOADS)
+            offloads_off(namespace, name)
             made.append(ip.link_lookup(ifname=name)[0])
             ip.link("set", index=made[-1], state="up")
         return made[0], made[1]
@@ -187,14 +188,11 @@ class Topology:
     def allow_joins(self) -> None:
         """Let connections have further subflows."""
         for namespace in (self.craft, self.earth):
-            with inside(namespace), MPTCP() as manager:
-                manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+            allow_joins(namespace)
 
     def join(self, number: int, address: str, *, backup: bool) -> None:
         """Open a further subflow from ``address`` for every connection that stands, and for each that will."""
-        with inside(self.craft), MPTCP() as manager:
-            flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
-            manager.endpoint("add", addr=address, id=number, flags=flags)
+        join_from(self.craft, number, address, backup=backup)
 
     def _shape(self, link: int, receiving: int, shape: Shape, free_bytes: int, *, up: bool) -> None:
         ip, name = (self.craft_ip, f"up{link}") if up else (self.earth_ip, f"down{link}")
@@ -269,7 +267,42 @@ def played_devices(link: int) -> tuple[str, str]:
     return f"near{link}", f"far{link}"
 
 
-def _routes(namespace: int) -> IPRoute:
+def allow_joins(namespace: int) -> None:
+    """Let a host's connections have further subflows."""
+    with inside(namespace), MPTCP() as manager:
+        manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+
+
+def join_from(namespace: int, number: int, address: str, *, backup: bool) -> None:
+    """Open a further subflow from a host's ``address`` for every connection that stands, and for each that will."""
+    with inside(namespace), MPTCP() as manager:
+        flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
+        manager.endpoint("add", addr=address, id=number, flags=flags)
+
+
+def join_to_middle(
+    host: tuple[IPRoute, int], middle: tuple[IPRoute, int], names: tuple[str, str], mac: str, mtu: int
+) -> int:
+    """Make a host's device of a played link, whose other end is in the middle, each by its name there; its index. Of
+    both the namespace is given, and what speaks to its kernel."""
+    name, end = names
+    peer = {"ifname": end, "net_ns_fd": middle[1], **_common(mtu)}
+    host[0].link("add", ifname=name, kind="veth", address=mac, **_common(mtu), peer=peer)
+    offloads_off(middle[1], end)
+    middle[0].link("set", index=middle[0].link_lookup(ifname=end)[0], state="up")
+    offloads_off(host[1], name, (CHECKSUMS, *OFFLOADS))
+    device: int = host[0].link_lookup(ifname=name)[0]
+    host[0].link("set", index=device, state="up")
+    return device
+
+
+def _common(mtu: int) -> dict[str, int]:
+    """Of all devices of links."""
+    return {"mtu": mtu, "gso_max_segs": 1, "txqlen": 10_000}
+
+
+def routes_of(namespace: int) -> IPRoute:
+    """Who speaks to the kernel of routes and devices in a namespace."""
     with inside(namespace):
         return IPRoute()
 

@@ -5,7 +5,9 @@
 //   spacecraft craftN --veth-- nearN  (this program's namespace)  farN --veth-- earthN Earth
 //
 //   links PLAN       reads the trial's time 0 (of the monotonic clock, in ns) from standard input as soon as it is known, and
-//                    ends when that ends
+//                    ends when that ends; each further line is answered with the numbers of all directions and nodes
+//
+// A link may lead from one node of the plan to another: what these store waits here for its next hop (ways.hpp).
 //
 // A packet joins the queue at the time of its own stamp, and goes on when the line says; in a guest to the nanosecond, but for
 // the 256 ns that each look at the clock takes. It weighs what the simulator's weighs: TCP's payload with `header_bytes`, a
@@ -26,13 +28,12 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
-#include <iostream>
 #include <memory>
 
 #include "../transfer/base.hpp"
-#include "direction.hpp"
 #include "lines.hpp"
 #include "queues.hpp"
+#include "ways.hpp"
 
 namespace links {
 
@@ -43,16 +44,26 @@ using transfer::clock_ns;
 using transfer::fail_errno;
 using transfer::Failure;
 
-constexpr std::size_t kFrame = 65'536, kIp = ETHER_HDR_LEN, kIpBytes = 20;
-constexpr int kRoom = 256 << 20;  // bytes of a socket's buffer
+constexpr std::size_t kFrame = 65'536, kIp = ETHER_HDR_LEN, kIpBytes = 20, kIp6Bytes = 40;
+constexpr std::uint8_t kGroup = 0xff;  // how an IPv6 address of many begins
+constexpr int kRoom = 256 << 20;       // bytes of a socket's buffer
 
 struct Plan {
     int space = -1, queues = -1;
     std::uint64_t seed = 0;
     std::uint32_t full_bytes = 0, header_bytes = 0;
     int down_free = 0, up_free = 0;  // of a datagram's IP length, not charged
-    std::vector<dstcc::LinkConfig> links;
-    std::vector<std::size_t> numbers;  // theirs, in the trial
+    struct Parts {
+        std::vector<dstcc::LinkConfig> links;
+        std::vector<dstcc::NodeConfig> nodes;
+        DSTCC_FIELDS(links, nodes)
+    } parts;
+    struct Place {
+        std::size_t number;      // in the trial, or the scenario
+        std::uint64_t draws;     // index of its random draws
+        int from = -1, to = -1;  // nodes, by their place in the plan; -1: an end
+    };
+    std::vector<Place> places;
 };
 
 Plan read_plan(const std::string& path) {
@@ -72,14 +83,22 @@ Plan read_plan(const std::string& path) {
             in >> plan.full_bytes >> plan.header_bytes >> plan.down_free >> plan.up_free;
         else if (key == "queues")
             in >> plan.queues;
-        else if (key == "number")
-            in >> plan.numbers.emplace_back();
+        else if (key == "number") {
+            Plan::Place& place = plan.places.emplace_back();
+            in >> place.number;
+            place.draws = place.number;
+        } else if (key == "between" && !plan.places.empty())
+            in >> plan.places.back().draws >> plan.places.back().from >> plan.places.back().to;
         else if (!read_line(key, in, config))
             throw Failure("plan: unknown key " + key);
         if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
     }
-    plan.links = links_of(config);
-    if (plan.links.empty() || plan.links.size() != plan.numbers.size()) throw Failure(path + ": not whole");
+    config.try_emplace("nodes");
+    read_all(config, "", plan.parts);
+    const auto known = [&](int node) { return node >= -1 && node < static_cast<int>(plan.parts.nodes.size()); };
+    for (const Plan::Place& place : plan.places)
+        if (!known(place.from) || !known(place.to)) throw Failure(path + ": a link of a node that there is not");
+    if (plan.places.empty() || plan.parts.links.size() != plan.places.size()) throw Failure(path + ": not whole");
     return plan;
 }
 
@@ -101,21 +120,6 @@ int packet_socket(const std::string& device) {
     return made;
 }
 
-// A direction, with what is under way on it in order of arrival.
-struct Way {
-    Direction line;
-    std::size_t number;
-    bool up;
-    int from, to;  // sockets
-    int free_bytes;
-    Time last = 0;
-    struct Frame {
-        Time arrive;
-        std::vector<std::uint8_t> bytes;
-    };
-    std::deque<Frame> flying = {};
-};
-
 class Player {
 public:
     explicit Player(const Plan& plan) : plan_(plan), queues_(plan.queues) {
@@ -125,14 +129,13 @@ public:
         timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
         watch(timer_);
         watch(STDIN_FILENO);
-        for (std::size_t i = 0; i < plan.links.size(); ++i) {
-            const std::string number = std::to_string(plan.numbers[i]);
+        for (const dstcc::NodeConfig& node : plan.parts.nodes) nodes_.emplace_back(node);
+        for (std::size_t i = 0; i < plan.places.size(); ++i) {
+            const Plan::Place& place = plan.places[i];
+            const std::string number = std::to_string(place.number);
             const int near = packet_socket("near" + number), far = packet_socket("far" + number);
-            const auto line = [&](bool up) {
-                return Direction(plan.links[i], up, plan.seed, plan.numbers[i], plan.full_bytes);
-            };
-            ways_.push_back({line(false), plan.numbers[i], false, near, far, plan.down_free});
-            ways_.push_back({line(true), plan.numbers[i], true, far, near, plan.up_free});
+            add_way({place.number, false, near, far, plan.down_free}, plan.parts.links[i], place, place.from);
+            add_way({place.number, true, far, near, plan.up_free}, plan.parts.links[i], place, place.to);
             watch(near);
             watch(far);
         }
@@ -140,7 +143,7 @@ public:
 
     void run() {
         std::string said;
-        if (!std::getline(std::cin, said)) return;
+        if (!hear(said)) return;
         start_ = std::stoll(said);
         realtime_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + start_;
         for (;;) {
@@ -149,15 +152,60 @@ public:
             const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), -1);
             if (count < 0 && errno != EINTR) fail_errno("epoll");
             for (int i = 0; i < count; ++i) {
-                if (events[static_cast<std::size_t>(i)].data.fd == STDIN_FILENO) return;
-                handle(events[static_cast<std::size_t>(i)].data.fd);
+                const int ready = events[static_cast<std::size_t>(i)].data.fd;
+                if (ready != STDIN_FILENO)
+                    handle(ready);
+                else if (!hear(said))
+                    return;
+                else
+                    say_counts();
             }
-            const Time now = clock_ns(CLOCK_MONOTONIC) - start_;
-            for (Way& way : ways_) deliver(way, now);
+            advance(clock_ns(CLOCK_MONOTONIC) - start_);
         }
     }
 
 private:
+    void add_way(Way::Ends ends, dstcc::LinkConfig link, const Plan::Place& place, int from) {
+        dstcc::Node* const node = from < 0 ? nullptr : &nodes_[static_cast<std::size_t>(from)];
+        if (node != nullptr && node->stores()) (ends.up ? link.up_queue_bytes : link.queue_bytes) = kNever;
+        ways_.emplace_back(ends, Direction(link, ends.up, plan_.seed, place.draws, plan_.full_bytes), link, node);
+    }
+    // The next line of standard input, and nothing of the one after it, for which epoll is to wake us; false at its end.
+    static bool hear(std::string& line) {
+        line.clear();
+        for (char next = 0; read(STDIN_FILENO, &next, 1) == 1; line += next)
+            if (next == '\n') return true;
+        return false;
+    }
+    // Restarts, and what has arrived, until now.
+    void advance(Time now) {
+        for (dstcc::Node& node : nodes_)
+            while (node.next_restart() <= now) {
+                const Time at = node.next_restart();
+                for (Way& way : ways_)
+                    if (way.node() == &node) deliver(way, at);
+                node.restart(at);
+                for (Way& way : ways_)
+                    if (way.node() == &node) way.restart(at);
+            }
+        for (Way& way : ways_) deliver(way, now);
+    }
+    // Numbers of all directions and then of all nodes, each as it is in memory.
+    void say_counts() {
+        const Time now = clock_ns(CLOCK_MONOTONIC) - start_;
+        advance(now);
+        for (Way& way : ways_) {
+            const WayCounts counts = way.counts(now);
+            std::fwrite(&counts, sizeof counts, 1, stdout);
+        }
+        for (const dstcc::Node& node : nodes_) {
+            node.check();
+            const dstcc::NodeCounts& of = node.counts();
+            const StoreCounts counts{of.held_packets, of.held_bytes, of.dropped_packets, of.lost_in_restarts_packets};
+            std::fwrite(&counts, sizeof counts, 1, stdout);
+        }
+        std::fflush(stdout);
+    }
     void watch(int fd) const {
         epoll_event event{};
         event.events = EPOLLIN;
@@ -166,8 +214,8 @@ private:
     }
     void arm() {
         Time next = kNever;
-        for (const Way& way : ways_)
-            if (!way.flying.empty()) next = std::min(next, way.flying.front().arrive);
+        for (const Way& way : ways_) next = std::min(next, way.next());
+        for (const dstcc::Node& node : nodes_) next = std::min(next, node.next_restart());
         if (next == armed_) return;
         armed_ = next;
         itimerspec at{};
@@ -185,7 +233,7 @@ private:
             return;
         }
         for (Way& way : ways_)
-            if (way.from == fd) take(way);
+            if (way.ends.from == fd) take(way);
     }
     void take(Way& way) {
         for (;;) {
@@ -196,7 +244,7 @@ private:
             header.msg_iovlen = 1;
             header.msg_control = control.data();
             header.msg_controllen = control.size();
-            const ssize_t got = recvmsg(way.from, &header, MSG_DONTWAIT);
+            const ssize_t got = recvmsg(way.ends.from, &header, MSG_DONTWAIT);
             if (got < 0 && errno == EAGAIN) return;
             if (got < 0) fail_errno("a packet could not be read");
             put(way, static_cast<std::size_t>(got), stamp_of(header));
@@ -211,33 +259,44 @@ private:
         }
         throw Failure("a packet without its time");
     }
-    void put(Way& way, std::size_t size, Time now) const {
-        if (size < kIp + kIpBytes || (frame_[kIp] >> 4) != 4) return;  // nothing else is sent
-        way.last = std::max({way.last, now, Time{0}});
-        const Time arrive = way.line.transmit(way.last, weight(way, size)).arrive_ns;
-        queues_.put(way.number, way.up, way.line.line().busy_ns());
-        if (arrive != kNever)
-            way.flying.push_back({arrive, {frame_.begin(), frame_.begin() + static_cast<long>(size)}});
+    void put(Way& way, std::size_t size, Time now) {
+        const std::uint32_t bytes = weight(way, size);
+        if (bytes == 0) return;  // nothing else is sent
+        advance(std::min(now, clock_ns(CLOCK_MONOTONIC) - start_));
+        way.put(now, bytes, {frame_.begin(), frame_.begin() + static_cast<long>(size)});
+        queues_.put(way.ends.number, way.ends.up, way.busy_ns());
     }
+    // What a packet takes of the line; 0: it is not IP's, or for a group of hosts, as IPv6's talk with neighbours is.
     std::uint32_t weight(const Way& way, std::size_t size) const {
         const auto big16 = [&](std::size_t at) { return static_cast<std::size_t>(frame_[at] << 8 | frame_[at + 1]); };
-        const std::size_t ip_bytes = big16(kIp + 2), tcp = kIp + 4u * (frame_[kIp] & 15u);
-        if (frame_[kIp + 9] != IPPROTO_TCP || tcp + 20 > size)
-            return static_cast<std::uint32_t>(std::max<int>(static_cast<int>(ip_bytes) - way.free_bytes, 0));
+        std::size_t ip_bytes = 0, tcp = 0;
+        bool is_tcp = false;
+        if (size >= kIp + kIpBytes && frame_[kIp] >> 4 == 4) {
+            ip_bytes = big16(kIp + 2);
+            tcp = kIp + 4u * (frame_[kIp] & 15u);
+            is_tcp = frame_[kIp + 9] == IPPROTO_TCP;
+        } else if (size >= kIp + kIp6Bytes && frame_[kIp] >> 4 == 6 && frame_[kIp + 24] != kGroup) {
+            ip_bytes = kIp6Bytes + big16(kIp + 4);
+            tcp = kIp + kIp6Bytes;
+            is_tcp = frame_[kIp + 6] == IPPROTO_TCP;
+        } else
+            return 0;
+        if (plan_.header_bytes == 0 || !is_tcp || tcp + 20 > size)
+            return static_cast<std::uint32_t>(std::max<int>(static_cast<int>(ip_bytes) - way.ends.free_bytes, 1));
         const std::size_t headers = tcp - kIp + 4u * (frame_[tcp + 12] >> 4);
         return static_cast<std::uint32_t>(ip_bytes > headers ? ip_bytes - headers : 0) + plan_.header_bytes;
     }
-    void deliver(Way& way, Time now) const {
-        for (; !way.flying.empty() && way.flying.front().arrive <= now; way.flying.pop_front()) {
-            const std::vector<std::uint8_t>& frame = way.flying.front().bytes;
-            if (send(way.to, frame.data(), frame.size(), 0) != static_cast<ssize_t>(frame.size()))
+    static void deliver(Way& way, Time now) {
+        way.deliver(now, [](int to, const Frame& frame) {
+            if (send(to, frame.data(), frame.size(), 0) != static_cast<ssize_t>(frame.size()))
                 fail_errno("a packet could not be sent on");
-        }
+        });
     }
 
     const Plan& plan_;
     Queues queues_;
-    std::vector<Way> ways_;
+    std::deque<dstcc::Node> nodes_;  // ways point at theirs
+    std::deque<Way> ways_;
     std::vector<std::uint8_t> frame_ = std::vector<std::uint8_t>(kFrame);
     int poll_ = -1, timer_ = -1;
     Time start_ = 0, realtime_ = 0, armed_ = kNever;

@@ -11,7 +11,7 @@ from dstcc.report.model import Section
 from dstcc.report.numbers import quantity
 from dstcc.report.tables import Tables
 
-from .links import BAR_IN, draw_contacts, scene_of
+from .links import BAR_IN, Scene, draw_contacts, scene_of
 from .looks import Looks
 from .section import SectionFigure, Shown, register
 from .style import INK, draw_svg, lay_stacked, legend_above, legend_chars, quiet_ticks, short, width_in
@@ -30,50 +30,71 @@ POINTS = 400
 """Most points a line."""
 
 
+Drawn = tuple[str, list[tuple["NDArray[Any]", "NDArray[Any]", str, Any]]]
+"""A panel: its title, and lines with their times, values, colour and dashes."""
+
+
 def network_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False) -> str:
     """Contacts, a panel for what each node holds, and one for what each link carries; a line an algorithm."""
     trials = section.representative
     scene = scene_of(section, trials, tables)
     nodes, links = _names(section, tables)
-    heights = [BAR_IN * len(scene.names), *[PANEL_IN] * (len(nodes) + len(links))]
     lines = [
         (trial.algorithm, looks[trial.algorithm].colour, looks[trial.algorithm].dashes) for trial in trials
     ]
+    held: list[Drawn] = [(f"held in {short(node)} (MB)", []) for node in nodes]
+    sent: list[Drawn] = [(f"over {short(link)} (kbit/s)", []) for link in links]
+    for trial, (_, colour, dashes) in zip(trials, lines, strict=True):
+        rows = tables.nodes(trial)
+        for node, (_title, drawn) in zip(nodes, held, strict=True):
+            drawn.append(
+                (*thinned(rows["t_s"], rows["held_bytes"] / 1e6, rows["node"] == node), colour, dashes)
+            )
+        rows = tables.hops(trial)
+        for link, (_title, drawn) in zip(links, sent, strict=True):
+            mine = rows["link"] == link
+            slot_s = np.diff(rows["t_s"][mine], prepend=0.0)
+            bits = rows["sent_packets"][mine] * 8 * section.segment_bytes / np.maximum(slot_s, 1e-9)
+            all_of_it = np.ones(int(mine.sum()), dtype=bool)
+            drawn.append((*thinned(rows["t_s"][mine], bits / 1e3, all_of_it), colour, dashes))
+    return draw_network(scene, [*held, *sent], lines, f"{salt}-network", narrow=narrow)
+
+
+def draw_network(
+    scene: Scene,
+    panels: Sequence[Drawn],
+    lines: Sequence[tuple[str, str, Any]],
+    salt: str,
+    *,
+    narrow: bool = False,
+) -> str:
+    """Contacts of the scene's links and below them the panels, on one time axis; ``lines`` are the legend's."""
+    heights = [BAR_IN * len(scene.names), *[PANEL_IN] * len(panels)]
 
     def draw(figure: Figure) -> None:
-        panels = list(
-            figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
-        )
-        draw_contacts(panels[0], scene)
-        for trial, (_, colour, dashes) in zip(trials, lines, strict=True):
-            held, sent = tables.nodes(trial), tables.hops(trial)
-            for axes, node in zip(panels[1 : 1 + len(nodes)], nodes, strict=True):
-                t_s, values = _line(held["t_s"], held["held_bytes"] / 1e6, held["node"] == node)
-                axes.plot(t_s / scene.clock.factor, values, color=colour, linestyle=dashes, linewidth=1.2)
-            for axes, link in zip(panels[1 + len(nodes) :], links, strict=True):
-                mine = sent["link"] == link
-                slot_s = np.diff(sent["t_s"][mine], prepend=0.0)
-                bits = sent["sent_packets"][mine] * 8 * section.segment_bytes / np.maximum(slot_s, 1e-9)
-                t_s, values = _line(sent["t_s"][mine], bits / 1e3, np.ones(int(mine.sum()), dtype=bool))
-                axes.plot(t_s / scene.clock.factor, values, color=colour, linestyle=dashes, linewidth=1.2)
-        titles = [
-            *(f"held in {short(node)} (MB)" for node in nodes),
-            *(f"over {short(link)} (kbit/s)" for link in links),
+        bars, *others = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[
+            :, 0
         ]
-        for axes, title in zip(panels[1:], titles, strict=True):
+        draw_contacts(bars, scene)
+        for axes, (title, drawn) in zip(others, panels, strict=True):
+            for t_s, values, colour, dashes in drawn:
+                axes.plot(t_s / scene.clock.factor, values, color=colour, linestyle=dashes, linewidth=1.2)
             axes.text(0.005, 0.96, title, transform=axes.transAxes, va="top", color=INK)
             axes.set_ylim(bottom=0, top=max(axes.get_ylim()[1], 1e-3) * HEADROOM)
             axes.locator_params(axis="y", nbins=3)
             quiet_ticks(axes)
-        panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
-        name_times(panels[-1], scene.dates, scene.clock)
+        last = others[-1] if others else bars
+        last.set_xlim(0, scene.end_s / scene.clock.factor)
+        name_times(last, scene.dates, scene.clock)
         lay_stacked(figure, lines, narrow=narrow, hspace=0.2)
 
     height = sum(heights) + 0.75 + legend_above(None, lines, legend_chars(narrow))
-    return draw_svg(f"{salt}-network", height, draw, width_in=width_in(narrow))
+    return draw_svg(salt, height, draw, width_in=width_in(narrow))
 
 
-def _line(t_s: NDArray[Any], values: NDArray[Any], which: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def thinned(
+    t_s: NDArray[Any], values: NDArray[Any], which: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows of one name; of many the greatest of so many neighbours."""
     t_s, values = t_s[which], values[which]
     step = -(-len(t_s) // POINTS)

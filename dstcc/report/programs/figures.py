@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.report.figures.links import Scene
 from dstcc.report.figures.looks import COLOURS, DASHES
+from dstcc.report.figures.network import Drawn, draw_network, thinned
 from dstcc.report.figures.panels import Line, Panel
+from dstcc.report.figures.style import INK, short
+from dstcc.report.numbers import unit_for
 
 from .load import Columns, ProgramRun, finite, of_link
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST_PANELS = 12
+"""Of a network's figure."""
 MOST_SOCKETS = 6
 """Lines of a panel: the sockets that moved most."""
 WAYS = (("down", "to Earth", COLOURS[0]), ("up", "to the spacecraft", COLOURS[1]))
+LEGEND = [("from its first node", COLOURS[0], "-"), ("back", COLOURS[1], DASHES[1]), ("held", INK, "-")]
+"""Of a network's figure."""
 LIVE = ("established", "close-wait", "fin-wait-1", "fin-wait-2")
 
 
@@ -26,7 +34,7 @@ def socket_panels(
 ) -> list[Panel]:
     """A panel for each link that had sockets: one line a socket."""
     panels: list[Panel] = []
-    for link in run.meta["links"]:
+    for link in run.meta.get("paths", run.meta["links"]):
         mine = of_link(run.sockets, link["name"])
         lines = []
         for place, (name, socket) in enumerate(_busiest(mine)):
@@ -71,6 +79,47 @@ def loss_panels(run: ProgramRun) -> list[Panel]:
         if lines:
             panels.append((link["name"], lines, None))
     return panels
+
+
+def network_figure(run: ProgramRun, *, narrow: bool = False) -> str:
+    """Contacts of the links, what each node holds and what each link carries over them, on one time axis."""
+    end_s = max(float(run.meta["mission_s"]), 1e-9)
+    links = run.meta["links"]
+    contacts = {link["name"]: _contacts(link["contacts"]) for link in links}
+    scene = Scene(tuple(contacts), contacts, unit_for("seconds", [end_s]), end_s, run.clock)
+    panels: list[Drawn] = []
+    for host in stores(run):
+        mine = of_node(run, host)
+        everything = np.ones(len(mine["t_s"]), dtype=bool)
+        line = thinned(finite(mine["t_s"]), finite(mine["held_bytes"]) / 1e3, everything)
+        panels.append((f"held in {host} (kB)", [(*line, INK, "-")]))
+    for link in links:
+        lines = []
+        for (way, _, _), (_, colour, dashes) in zip(WAYS, LEGEND, strict=False):
+            t_s, bps = _rate(of_link(run.links, link["name"]), way)
+            lines.append((*thinned(t_s, bps / 1e3, np.ones(len(t_s), dtype=bool)), colour, dashes))
+        panels.append((f"over {short(link['name'])} (kbit/s)", lines))
+    return draw_network(scene, panels[:MOST_PANELS], LEGEND, "programs-network" + "n" * narrow, narrow=narrow)
+
+
+def stores(run: ProgramRun) -> list[str]:
+    """The hosts of the nodes that store."""
+    return [node["host"] for node in run.meta["nodes"] if node["storage_bytes"] > 0]
+
+
+def of_node(run: ProgramRun, host: str) -> Columns:
+    """The rows of one node."""
+    mine = run.nodes["node"] == host
+    return {name: values[mine] for name, values in run.nodes.items()}
+
+
+def _contacts(contacts: list[list[float]]) -> Columns:
+    """As rows of times from which a link is open or not."""
+    edges = [(0.0, False), *((t_s, not end) for pair in contacts for end, t_s in enumerate(pair))]
+    return {
+        "t_s": np.array([t_s for t_s, _ in edges], dtype=np.float64),
+        "open": np.array([is_open for _, is_open in edges], dtype=bool),
+    }
 
 
 def _busiest(mine: Columns) -> list[tuple[str, dict[str, NDArray[np.float64]]]]:

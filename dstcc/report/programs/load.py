@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -23,6 +24,8 @@ from dstcc.run.record import NUMBER, SCENARIO, Whole, misshapen
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
+"""Of a run without nodes."""
+HOST = re.compile(r"[a-z0-9-]{1,63}")
 Columns = Mapping[str, NDArray[Any]]
 PROGRAM = Whole(
     number=(int,),
@@ -53,6 +56,12 @@ SHAPE = Whole(
     wall_s=NUMBER,
 )
 """Of ``run.json``."""
+OF_NETWORK = Whole(
+    nodes=[Whole(host=(str,), storage_bytes=(int,))],
+    paths=[Whole(name=(str,), rtt_s=NUMBER)],
+    links=[Whole(contacts=[[NUMBER]], **{"from": (str,), "to": (str,)})],
+)
+"""And of a network's."""
 SOCKETS = pa.schema(
     [
         pa.field("t_s", pa.float64(), nullable=False),
@@ -70,6 +79,16 @@ LINKS = pa.schema(
         pa.field("link", pa.string(), nullable=False),
         pa.field("way", pa.string(), nullable=False),
         *((name, pa.int64()) for name in ("delivered_bytes", "lost_packets", "dropped_packets")),
+    ]
+)
+NODES = pa.schema(
+    [
+        pa.field("t_s", pa.float64(), nullable=False),
+        pa.field("node", pa.string(), nullable=False),
+        *(
+            (name, pa.int64())
+            for name in ("held_packets", "held_bytes", "dropped_packets", "lost_in_restarts_packets")
+        ),
     ]
 )
 """The columns that the page is made of; the tables have more."""
@@ -101,6 +120,8 @@ class ProgramRun:
     sockets: Columns
     links: Columns
     logs: tuple[Log, ...]
+    nodes: Columns = field(default_factory=dict)
+    """What each node of a network stores."""
 
 
 def is_program_run(path: Path) -> bool:
@@ -118,6 +139,8 @@ def load_program_run(path: Path) -> ProgramRun:
     if meta.get("schema") != SCHEMA:
         raise RunError(f"{path / 'run.json'}: schema {meta.get('schema')}; this version reads {SCHEMA}")
     problem = misshapen(meta, SHAPE)
+    if problem is None and "nodes" in meta:
+        problem = _network_misfit(meta)
     if problem is None and not (meta["programs"] and all(one["argv"] for one in meta["programs"])):
         problem = "programs: must be a list of programs, each with its argv"
     if problem is not None:
@@ -128,7 +151,8 @@ def load_program_run(path: Path) -> ProgramRun:
         if (problem := misshapen(document, SCENARIO)) is not None:
             raise RunError(f"{path / 'scenario.toml'}: {problem}")
         clock = Clock.of(document)
-        logs = tuple(_log(path, host) for host in HOSTS if (path / f"{host}.log").exists())
+        hosts = [node["host"] for node in meta["nodes"]] if "nodes" in meta else HOSTS
+        logs = tuple(_log(path, host) for host in hosts if (path / f"{host}.log").exists())
         return ProgramRun(
             path,
             meta,
@@ -137,9 +161,23 @@ def load_program_run(path: Path) -> ProgramRun:
             _table(path / "sockets.parquet", SOCKETS, ("host", "socket")),
             _table(path / "links.parquet", LINKS, ("link", "way")),
             logs,
+            _table(path / "nodes.parquet", NODES, ("node",)) if "nodes" in meta else {},
         )
     except OSError as error:
         raise RunError(f"{error.filename}: {error.strerror}") from None
+
+
+def _network_misfit(meta: dict[str, Any]) -> str | None:
+    """What of a network's ``run.json`` cannot be."""
+    if (problem := misshapen(meta, OF_NETWORK)) is not None:
+        return problem
+    for number, node in enumerate(meta["nodes"]):
+        if not HOST.fullmatch(node["host"]):
+            return f"nodes.{number}.host: must be a host's name"
+    for number, link in enumerate(meta["links"]):
+        if any(len(contact) != 2 for contact in link["contacts"]):
+            return f"links.{number}.contacts: must be pairs of times"
+    return None
 
 
 def _table(path: Path, schema: pa.Schema, whose: Sequence[str]) -> Columns:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,13 @@ from dstcc.report.figures.panels import Panel, draw_panels
 from dstcc.report.numbers import quantity
 from dstcc.report.template import TEMPLATES, Plot, fill
 
-from .figures import loss_panels, rate_panels, socket_panels
-from .load import ProgramRun
+from .figures import loss_panels, network_figure, of_node, rate_panels, socket_panels
+from .load import ProgramRun, finite
+
+NETWORK_CAPTION = (
+    "Bars: when each link is up. Below: what each node stores for links that are away or busy, then what each link "
+    "delivers at its other end, headers included."
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ def render_program_run(run: ProgramRun) -> str:
         meta=run.meta,
         verdict=_verdict(run),
         figures=list(_figures(run)),
+        nodes=node_rows(run),
         command=shlex.join(["dstcc", *run.meta["argv"][1:]]),
         line_of=shlex.join,
         quantity=quantity,
@@ -57,6 +64,10 @@ def _verdict(run: ProgramRun) -> str:
 
 
 def _figures(run: ProgramRun) -> Iterator[Figure]:
+    if "nodes" in run.meta:
+        svg, narrow = network_figure(run), network_figure(run, narrow=True)
+        said = f"What nodes held and links carried over mission time. {' '.join(_held(run))}"
+        yield Figure("network", "What nodes held and links carried", Plot(svg, said, narrow), NETWORK_CAPTION)
     sockets = "The sockets that moved most; a socket's name is its host, its port and the other end's."
     found: tuple[tuple[str, str, list[Panel], str, str, str], ...] = (
         (
@@ -86,7 +97,7 @@ def _figures(run: ProgramRun) -> Iterator[Figure]:
         (
             "rate",
             "What the links delivered",
-            rate_panels(run),
+            [] if "nodes" in run.meta else rate_panels(run),
             "bps",
             "link rate",
             "All that left a link at its other end between two samples, headers included.",
@@ -106,6 +117,32 @@ def _figures(run: ProgramRun) -> Iterator[Figure]:
             narrow = draw_panels(panels, kind, f"programs-{key}n", limit_name, run.clock, narrow=True)
             said = f"{title} over mission time. At most: {'; '.join(_most(panels, kind))}."
             yield Figure(key, title, Plot(svg, said, narrow), caption)
+
+
+def _held(run: ProgramRun) -> Iterator[str]:
+    for row in node_rows(run):
+        yield f"{row['host']} held at most {quantity('bytes', row['most_bytes'])}."
+
+
+def node_rows(run: ProgramRun) -> list[dict[str, Any]]:
+    """What each node that stores held at most and on average, and what it dropped."""
+    rows = []
+    for node in run.meta.get("nodes", ()):
+        if node["storage_bytes"] == 0:
+            continue
+        mine = of_node(run, node["host"])
+        t_s, held = finite(mine["t_s"]), finite(mine["held_bytes"])
+        span_s = float(t_s[-1] - t_s[0]) if len(t_s) else 0.0
+        rows.append(
+            {
+                **node,
+                "most_bytes": float(held.max(initial=0.0)),
+                "mean_bytes": float((held[:-1] * np.diff(t_s)).sum()) / span_s if span_s > 0 else 0.0,
+                "dropped": int(finite(mine["dropped_packets"]).max(initial=0.0)),
+                "lost": int(finite(mine["lost_in_restarts_packets"]).max(initial=0.0)),
+            }
+        )
+    return rows
 
 
 def _most(panels: list[Panel], kind: str) -> Iterator[str]:

@@ -33,12 +33,17 @@ from .mission import AT
 RUN, DEV, SYS = Path("/run"), Path("/dev"), Path("/sys")
 EXIT_CODE = Path("/proc/exitcode")
 """What User-Mode Linux ends with."""
-DEVICES = ("null", "zero", "full", "random", "urandom")
-"""Of the guest's those that say nothing and change nothing."""
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""Of the guest's those that say nothing and change nothing; ``tty`` is a program's own terminal, if it has one."""
 LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+TERMINALS = "newinstance,ptmxmode=0666,mode=620"
+"""A host's pseudo-terminals are its own."""
 RUN_OPTIONS = "size=16m,nr_inodes=4096,mode=755"
 NAMES = "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"
 """``/etc/nsswitch.conf``: there is no name server on the way to Mars."""
+
+IPV4_FIRST = "precedence ::ffff:0:0/96 100\n"
+"""``/etc/gai.conf``: a name that has addresses of both kinds is IPv4's unless a program asks for the other."""
 
 
 def become(users: int, mounts: int, folder: Path) -> None:
@@ -58,7 +63,8 @@ def furnish(home: Path, names: str, shared: Sequence[Path]) -> None:
     unmount(AT)
     _own_run(home, shared)
     _own_devices()
-    for path, text in (("etc/hosts", names), ("etc/nsswitch.conf", NAMES), ("etc/resolv.conf", "")):
+    files = (("hosts", names), ("nsswitch.conf", NAMES), ("resolv.conf", ""), ("gai.conf", IPV4_FIRST))
+    for path, text in ((f"etc/{name}", text) for name, text in files):
         own = RUN / Path(path).name
         own.write_text(text)
         if Path("/", path).exists():
@@ -98,5 +104,8 @@ def _own_devices() -> None:
         os.close(handle)
     for name, target in LINKS.items():
         (DEV / name).symlink_to(f"/proc/self/{target}")
+    (DEV / "pts").mkdir()
+    mount("devpts", "devpts", DEV / "pts", MS_NOSUID, TERMINALS)
+    (DEV / "ptmx").symlink_to("pts/ptmx")
     (DEV / "shm").mkdir()
     mount("tmpfs", "tmpfs", DEV / "shm", MS_NOSUID | MS_NODEV)

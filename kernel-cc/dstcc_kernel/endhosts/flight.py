@@ -23,10 +23,11 @@ from dstcc.scenario import files_of
 from .. import guest
 from ..backend import built
 from ..folders import keep_only_files
+from ..native import program
 from ..programs import programs
 from ..remains import ends_of, message_of, remove
 from .inside import PRELOAD, READ
-from .mission import AT, ERROR, HERE, MISSION, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
+from .mission import AT, ERROR, HERE, MISSION, PLAYER, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
 from .native_bpf import check_program
 from .outcome import OUTPUT, digest
 from .own_module import build_bpf, build_module, check_folder
@@ -124,6 +125,8 @@ def _furnish(work: Path, mission: Mission, options: Options) -> None:
         (work / "lib" / name).symlink_to(_home(name))
     (work / HERE.name).symlink_to(options.here.resolve())
     shutil.copy(programs() / PRELOAD, work / PRELOAD)
+    if mission.network is not None:
+        shutil.copy(program(PLAYER), work / PLAYER)
     if options.module is not None:
         build_module(options.module, built().kernel, work / MODULE)
     if options.bpf is not None:
@@ -164,7 +167,10 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
                 out_mb=out_mb(mission),
             )
     except MissingCapabilityError as error:
-        raise MissingCapabilityError(f"{error}; --disk makes the hosts' folders smaller") from None
+        smaller = "--disk makes the hosts' folders smaller"
+        if mission.network is not None:
+            smaller += ", storage_bytes what nodes hold"
+        raise MissingCapabilityError(f"{error}; {smaller}") from None
     except guest.GuestError as error:
         if not seen:  # the console goes with the run, which is none
             raise KernelError(f"{error.problem}; its last words: {_last_words(work)}") from None

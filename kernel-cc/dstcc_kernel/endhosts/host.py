@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Never
 
-from ..namespaces import CLONE_NEWNET, CLONE_NEWPID, enter, new_mounts, unshare
+from ..namespaces import CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWUTS, enter, new_mounts, unshare
 from .apart import RUN, become, furnish
 from .mission import VARIABLE, Program
 
@@ -125,6 +125,8 @@ def _first_process(line: socket.socket, given: Furniture, pipes: Pipes) -> Never
     code = 1
     try:
         enter(given.network, CLONE_NEWNET)
+        unshare(CLONE_NEWUTS)
+        socket.sethostname(given.name)
         furnish(folder_of(given.name), given.hosts_file, given.shared)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _Servant(line, given, pipes, new_mounts(given.users)).serve()

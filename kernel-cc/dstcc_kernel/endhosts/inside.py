@@ -14,9 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,8 +22,7 @@ from dstcc.errors import DstccError
 
 from ..module import load, lock
 from ..namespaces import MS_NODEV, MS_NOSUID, mount, new_users
-from ..netem import stream
-from ..topology import PAGES, Shape, Topology, Wire, build, craft_address, inside
+from ..topology import PAGES, inside
 from .capture import Ring
 from .host import GUARDED, EndHost, Furniture, folder_of, launch
 from .keeping import keep
@@ -33,12 +30,10 @@ from .logs import STREAMS, Logs
 from .mission import (
     AT,
     AT_LIMIT,
-    CRAFT,
     DEVICES,
     ENDED,
     ERROR,
     HERE,
-    HOSTS,
     MISSION,
     NAMED,
     OUTCOME,
@@ -50,7 +45,8 @@ from .mission import (
     read_mission,
 )
 from .naming import hosts_file, variables
-from .sampling import Sampler
+from .sampling import HEAD, PLAYED, Sampler
+from .stage import Stage, stage_of
 
 PRELOAD = "preload.so"
 PATIENCE_NS = 100 * 86_400 * 10**9
@@ -114,15 +110,16 @@ def _carry_out(mission: Mission) -> None:
         "net/ipv4/tcp_congestion_control": congestion,
         "net/mptcp/stale_loss_cnt": str(mission.stale_timers),
     }
-    unsent = mission.unsent_bytes if mission.mptcp else None
-    users = {name: new_users() for name in HOSTS}
-    roots = tuple(users.values())
-    with build(mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls, roots=roots) as topology:
-        _lay(topology, mission)
+    users = [new_users() for _ in mission.hosts]
+    with stage_of(mission, sysctls, users) as stage:
+        stage.lay()
         _files(mission)
-        hosts = {name: _launch(name, users[name], topology, mission) for name in HOSTS}
+        hosts = {
+            name: _launch(name, root, space, mission)
+            for name, root, space in zip(mission.hosts, users, stage.spaces, strict=True)
+        }
         try:
-            outcome = Flight(mission, topology, hosts).fly()
+            outcome = Flight(mission, stage, hosts).fly()
         finally:
             for host in hosts.values():
                 host.kill()
@@ -131,7 +128,7 @@ def _carry_out(mission: Mission) -> None:
             reason: {"count": len(paths), "named": paths[:NAMED]}
             for reason, paths in keep(name, mission.disk_mb).items()
         }
-        for name in HOSTS
+        for name in mission.hosts
     }
     outcome["congestion"] = congestion
     (AT / OUTCOME).write_text(json.dumps(outcome) + "\n")
@@ -155,46 +152,9 @@ def _module(mission: Mission) -> str:
     return mission.congestion or new[0]
 
 
-def _lay(topology: Topology, mission: Mission) -> None:
-    for ip in (topology.craft_ip, topology.earth_ip):
-        ip.link("set", index=1, state="up")  # localhost
-    for index in range(len(mission.links)):
-        down, up = (_shape(mission, index, 0, up=up) for up in (False, True))
-        wire = Wire(down, up, mission.mtu, 0, 0, mission.initial_cwnd)
-        topology.lay(index, wire, [craft_address(index)])
-        _open_windows(topology, index, mission.initial_cwnd)
-    if mission.mptcp:
-        topology.allow_joins()
-        for index in range(1, len(mission.links)):
-            topology.join(index, craft_address(index), backup=False)
-
-
-def _open_windows(topology: Topology, index: int, initial_cwnd: int) -> None:
-    """The first window of connections on the link's own subnet, from either end."""
-    for ip, device in ((topology.craft_ip, f"craft{index}"), (topology.earth_ip, f"earth{index}")):
-        number = ip.link_lookup(ifname=device)[0]
-        for route in ip.get_routes(family=2, oif=number, table=254):
-            ip.route(
-                "replace",
-                dst=f"{route.get_attr('RTA_DST')}/{route['dst_len']}",
-                oif=number,
-                scope=route["scope"],
-                proto=route["proto"],
-                prefsrc=route.get_attr("RTA_PREFSRC"),
-                metrics={"initcwnd": initial_cwnd},
-            )
-
-
-def _shape(mission: Mission, link: int, step: int, *, up: bool) -> Shape:
-    """What a way does from a step on; its losses have a seed of their own, where the kernel takes one."""
-    way = mission.links[link].up if up else mission.links[link].down
-    now, seed = way.steps[step], stream(mission.seed, link, up, step)
-    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, seed)
-
-
 def _files(mission: Mission) -> None:
-    """The end hosts' own folders, and what both see of the run's."""
-    for name in HOSTS:
+    """The hosts' own folders, and what all see of the run's."""
+    for name in mission.hosts:
         folder_of(name).mkdir()
         options = f"size={mission.disk_mb}m,nr_inodes={FILES_PER_MB * mission.disk_mb},mode=755"
         mount("tmpfs", "tmpfs", folder_of(name), MS_NOSUID | MS_NODEV, options)
@@ -203,11 +163,10 @@ def _files(mission: Mission) -> None:
     shutil.copy(AT / PRELOAD, AT.parent / PRELOAD)
 
 
-def _launch(name: str, users: int, topology: Topology, mission: Mission) -> EndHost:
-    names = [link.name for link in mission.links]
+def _launch(name: str, users: int, network: int, mission: Mission) -> EndHost:
     environment = {
         **mission.environment,
-        **variables(names),
+        **variables(mission),
         "DSTCC_HOST": name,
         "LD_PRELOAD": str(AT.parent / PRELOAD),
         "HOME": str(folder_of(name)),
@@ -217,17 +176,16 @@ def _launch(name: str, users: int, topology: Topology, mission: Mission) -> EndH
     if mission.mptcp:
         environment["DSTCC_MPTCP"] = "1"
     programs = {number: it for number, it in enumerate(mission.programs) if it.host == name}
-    network = topology.craft if name == CRAFT else topology.earth
     shared = (HERE, AT.parent / PRELOAD)
-    return launch(Furniture(name, users, network, programs, environment, hosts_file(names), shared))
+    return launch(Furniture(name, users, network, programs, environment, hosts_file(mission), shared))
 
 
 class Flight:
     """From the start of the programs to the end of all."""
 
-    def __init__(self, mission: Mission, topology: Topology, hosts: dict[str, EndHost]) -> None:
-        self._mission, self._topology, self._hosts = mission, topology, hosts
-        self._logs = Logs(AT, mission.scale, mission.disk_mb << 20)
+    def __init__(self, mission: Mission, stage: Stage, hosts: dict[str, EndHost]) -> None:
+        self._mission, self._stage, self._hosts = mission, stage, hosts
+        self._logs = Logs(AT, mission.hosts, mission.scale, mission.disk_mb << 20)
         self._states = [State(hosts[program.host]) for program in mission.programs]
         self._pipes = {
             pipe: (host.name, number, stream)
@@ -237,6 +195,7 @@ class Flight:
         }
         self._rings = self._open_rings() if mission.capture else []
         self._samplers = self._open_samplers()
+        self._counts = b""
         self._full: set[str] = set()
         self._reason = ENDED
         self._stop_ns = PATIENCE_NS if mission.until_ns is None else mission.until_ns
@@ -246,7 +205,8 @@ class Flight:
         time.sleep(max(0.0, START_NS - time.monotonic_ns()) / 1e9)
         time.clock_settime(time.CLOCK_REALTIME, self._mission.clock_s)
         self._start_ns = time.monotonic_ns()
-        (AT / DEVICES).write_text(json.dumps(self._devices()))
+        self._stage.begin(self._start_ns)
+        (AT / DEVICES).write_text(json.dumps(self._stage.devices()))
         with (AT / SAMPLES).open("wb") as samples, (AT / RUNNING).open("wb") as running:
             self._samples, self._running = samples, running.fileno()
             self._fly()
@@ -266,7 +226,7 @@ class Flight:
         }
 
     def _fly(self) -> None:
-        due = self._changes()
+        due = sorted(self._stage.changes(), key=lambda entry: entry[0])
         tick_ns, ticks, quiet, next_ns = self._mission.sample_ns, 0, 0, 0
         for number in (*range(1, len(self._states)), 0):  # servers first
             self._states[number].host.start(number)
@@ -339,7 +299,7 @@ class Flight:
             self._stop_ns = min(self._stop_ns, now + self._mission.linger_ns)
 
     def _look_at_disks(self) -> None:
-        self._full |= {name for name in HOSTS if os.statvfs(folder_of(name)).f_bavail == 0}
+        self._full |= {name for name in self._mission.hosts if os.statvfs(folder_of(name)).f_bavail == 0}
 
     def _drain(self) -> None:
         """Read what is left in the outputs; what programs left behind may hold them open."""
@@ -352,36 +312,18 @@ class Flight:
                 pass
         self._look_at_disks()
 
-    def _changes(self) -> list[tuple[int, Callable[[], None]]]:
-        """What the links do and when."""
-        due: list[tuple[int, Callable[[], None]]] = [
-            (
-                way.steps[step].from_ns,
-                partial(self._topology.change, link, _shape(self._mission, link, step, up=up), up=up),
-            )
-            for link, job in enumerate(self._mission.links)
-            for up, way in ((False, job.down), (True, job.up))
-            for step in range(1, len(way.steps))
-        ]
-        return sorted(due, key=lambda entry: entry[0])
-
     def _open_samplers(self) -> list[Sampler]:
         found = []
-        for number, space in enumerate((self._topology.craft, self._topology.earth)):
+        for number, space in enumerate(self._stage.spaces):
             with inside(space):
-                found.append(Sampler(number))
+                found.append(Sampler(number, netem=self._stage.netem))
         return found
 
     def _open_rings(self) -> list[Ring]:
-        """At each end of each link and way: what leaves the sender, and what arrives after the link."""
         found = []
-        for index in range(len(self._mission.links)):
-            for space, devices in (
-                (self._topology.craft, (f"craft{index}", f"up{index}")),
-                (self._topology.earth, (f"earth{index}", f"down{index}")),
-            ):
-                with inside(space):
-                    found += [Ring(device, AT / f"{device}.ring") for device in devices]
+        for space, device, name in self._stage.seen():
+            with inside(space):
+                found.append(Ring(device, AT / f"{name}.ring"))
         return found
 
     def _sample(self) -> bool:
@@ -389,18 +331,14 @@ class Flight:
         now = self._now()
         samples: BinaryIO = self._samples
         moved = [sampler.sample(now, samples) for sampler in self._samplers]
+        counts = self._stage.counts()
+        if counts:
+            samples.write(HEAD.pack(now, 0, PLAYED, 0, len(counts)) + counts)
+            moved.append(counts != self._counts)
+            self._counts = counts
         still = " ".join(str(number) for number, state in enumerate(self._states) if state.running)
         os.pwrite(self._running, f"{now} {still}".ljust(RUNNING_BYTES).encode(), 0)
         return any(moved)
-
-    def _devices(self) -> list[dict[str, int]]:
-        """Each link's two devices with netems, by index and end host."""
-        found = []
-        for index in range(len(self._mission.links)):
-            down = self._topology.earth_ip.link_lookup(ifname=f"down{index}")[0]
-            up = self._topology.craft_ip.link_lookup(ifname=f"up{index}")[0]
-            found.append({"down": down, "up": up})
-        return found
 
     @staticmethod
     def _said_of(state: State) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dstcc.errors import CONTROL, KernelError, printable
 from dstcc.reading import opened
 
-from .mission import HOSTS, STDERR, STDOUT
+from .mission import STDERR, STDOUT
 
 LINE_END = re.compile(rb"[\r\n]")
 """A meter that returns to the line's start has a line for each of its states."""
@@ -31,20 +31,20 @@ def log_of(host: str) -> str:
 class Logs:
     """The logs of all end hosts, and what the first program prints as it is."""
 
-    def __init__(self, folder: Path, scale: float, most_bytes: int) -> None:
-        self._files = {host: (folder / log_of(host)).open("wb", buffering=0) for host in HOSTS}
+    def __init__(self, folder: Path, hosts: Sequence[str], scale: float, most_bytes: int) -> None:
+        self._files = {host: (folder / log_of(host)).open("wb", buffering=0) for host in hosts}
         self._raw = {
             stream: (folder / name).open("wb", buffering=0)
             for stream, name in zip(STREAMS, (STDOUT, STDERR), strict=True)
         }
         self._scale, self._most = scale, most_bytes
-        self._room = dict.fromkeys((*HOSTS, *STREAMS), most_bytes)
+        self._room = dict.fromkeys((*self._files, *STREAMS), most_bytes)
         self._parts: dict[tuple[str, int, str], bytes] = {}
 
     @property
     def cut(self) -> list[str]:
         """The end hosts whose logs are not whole."""
-        return [host for host in HOSTS if self._room[host] <= 0]
+        return [host for host in self._files if self._room[host] <= 0]
 
     def add(self, t_ns: int, host: str, number: int, stream: str, data: bytes) -> None:
         """Take what a program printed."""

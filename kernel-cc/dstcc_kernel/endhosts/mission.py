@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from ..job import LinkJob, link_of
+from ..network import Network, network_of_document
 
 CRAFT, EARTH = "craft", "earth"
 HOSTS = (CRAFT, EARTH)
-"""The end hosts, in the order in which a link has its ends."""
+"""The hosts of a scenario without nodes, in the order in which a link has its ends."""
 AT = Path("/run/dstcc")
 """Where a guest has the run's folder, wherever that is outside: nothing in a guest depends on it."""
 HERE = Path("/run/here")
 """Where a guest has the folder that ``dstcc`` was called in, read-only."""
 MISSION, OUTCOME, ERROR = "mission.json", "outcome.json", "error.txt"
 SAMPLES, DEVICES, RUNNING, STDOUT, STDERR = "samples.bin", "devices.json", "running", "stdout", "stderr"
+LINKS_PLAN, PLAYER = "links.txt", "links"
+"""The program that plays a network's links, and its plan."""
 VARIABLE = "DSTCC_PROGRAM"
 """Of each program's environment: its number, so that it can be told from outside."""
 START_NS = 10 * 10**9
@@ -71,6 +74,11 @@ class Mission:
     capture: bool = False
     module: str | None = None
     """A kernel module to load before all else."""
+    hosts: tuple[str, ...] = HOSTS
+    network: Network | None = None
+    """Whose nodes the hosts are, in the same order."""
+    longest_ns: int = 0
+    """Of a network the longest one-way delay of a path."""
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -84,4 +92,7 @@ def read_mission(path: Path) -> Mission:
     document["programs"] = tuple(
         Program(program["host"], tuple(program["argv"])) for program in document["programs"]
     )
+    document["hosts"] = tuple(document["hosts"])
+    if document["network"] is not None:
+        document["network"] = network_of_document(document["network"])
     return Mission(**document)

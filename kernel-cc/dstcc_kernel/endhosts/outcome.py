@@ -2,9 +2,10 @@
 
 run.json            what was run, how each program ended; the only file with the wall clock in it
 scenario.toml       the scenario as resolved
-craft.log earth.log what programs printed: mission time (s), program's number, stream, text
-craft/ earth/       the files of each end host
+HOST.log            what programs printed: mission time (s), program's number, stream, text
+HOST/               the files of each host
 links.parquet       counters of each link and way over mission time
+nodes.parquet       of a network, what each node stores
 sockets.parquet     TCP_INFO of every TCP socket and MPTCP subflow over mission time
 connections.parquet MPTCP's own state
 N-LINK.pcapng       packets, on request
@@ -23,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
+from dstcc.engine.passing import Line
 from dstcc.errors import RunError
 from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.scenario import describe, draw_links, link_notes, to_toml
+from dstcc.run.network_plan import contacts_s
+from dstcc.scenario import describe, draw_links, link_notes, rtt_s, to_toml
 from dstcc.scenario.distortions import distortions, uncounted
 from dstcc.version import __version__
 
@@ -37,9 +40,9 @@ from ..confinement import lacking
 from ..plan import MAX_RTT_S
 from ..remains import check_names, ends_of
 from .logs import kept_log, lines_of, log_of
-from .mission import HOSTS, NAMED, SAMPLES, Mission
+from .mission import NAMED, SAMPLES, Mission
 from .packets import capture_name, write_capture
-from .planning import PROGRAMS_RTT_S
+from .planning import PROGRAMS_RTT_S, links_of
 from .records import write_tables
 from .said import read_devices, read_outcome
 
@@ -79,7 +82,7 @@ def digest(
     said, console = read_outcome(work, mission), ends_of(work / guest.CONSOLE)
     write_tables(work / SAMPLES, mission, read_devices(work, mission), folder)
     not_printed = {}
-    for name in HOSTS:
+    for name in mission.hosts:
         not_printed[name] = kept_log(work / log_of(name), folder / log_of(name), mission.disk_mb)
         check_names(work / name)
         (work / name).rename(folder / name) if (work / name).is_dir() else (folder / name).mkdir()
@@ -108,7 +111,8 @@ def digest(
         "mission_s": said.get("end_ns", 0) / 1e9 * mission.scale,
         "wall_s": wall_s,
         "ended": said.get("reason", "stopped"),
-        "links": [describe(link, said.get("end_ns", 0) / 1e9 * mission.scale) for link in _links(scenario)],
+        "links": _links(scenario, mission, said.get("end_ns", 0) / 1e9 * mission.scale),
+        **_network(scenario, mission),
         "programs": _programs(mission, said, folder),
         "problem": problem,
     }
@@ -142,8 +146,20 @@ def distortions_of(mission: Mission) -> tuple[str, ...]:
         f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
         "lost; --scale auto"
     )
-    full_s = {link.name: scale * _full_s(link) for link in mission.links}
+    full_s = {name: scale * each for name, each in _full_rtts(mission).items()}
     return (*((clipped,) if longest_s > CLIPPED_S else ()), *uncounted(scale, full_s), *own)
+
+
+def _full_rtts(mission: Mission) -> dict[str, float]:
+    """Of each link, or path, a round trip behind full queues, in emulated seconds."""
+    each = [_full_s(link) for link in mission.links]
+    if mission.network is None:
+        return {link.name: full_s for link, full_s in zip(mission.links, each, strict=True)}
+    network = mission.network
+    return {
+        name: sum(each[link] for link in path)
+        for name, path in zip(network.names, network.paths, strict=True)
+    }
 
 
 def _full_s(link: LinkJob) -> float:
@@ -154,6 +170,8 @@ def _full_s(link: LinkJob) -> float:
 
 def _longest_s(mission: Mission) -> float:
     """The longest round trip, in emulated seconds."""
+    if mission.network is not None:
+        return 2 * mission.longest_ns / 1e9
     return 2 * max(step.delay_ns for link in mission.links for step in link.down.steps) / 1e9
 
 
@@ -168,8 +186,40 @@ def _own(mission: Mission) -> tuple[str, ...]:
     )
 
 
-def _links(scenario: Scenario) -> tuple[Any, ...]:
-    return draw_links(scenario, scenario.run.seed)
+def _links(scenario: Scenario, mission: Mission, until_s: float) -> list[dict[str, Any]]:
+    """Each link; of a network with the hosts at its ends, and when it is up."""
+    lines = links_of(scenario)
+    found = [describe(link, until_s) for link in lines]
+    if mission.network is None:
+        return found
+    hosts, until_ns = mission.network.nodes, round(until_s * 1e9)
+    return [
+        {
+            **said,
+            "from": hosts[tail],
+            "to": hosts[head],
+            "contacts": [list(contact) for contact in contacts_s(Line(link.name, 0, 1, link), until_ns)],
+        }
+        for said, link, (tail, head) in zip(found, lines, mission.network.ends, strict=True)
+    ]
+
+
+def _network(scenario: Scenario, mission: Mission) -> dict[str, Any]:
+    """A network's nodes, by their hosts, and paths."""
+    network = mission.network
+    if network is None:
+        return {}
+    paths = draw_links(scenario, scenario.run.seed)
+    return {
+        "nodes": [
+            {"host": host, **node.model_dump(mode="json")}
+            for host, node in zip(network.nodes, scenario.node, strict=True)
+        ],
+        "paths": [
+            {"name": name, "via": [mission.links[link].name for link in via], "rtt_s": rtt_s(path)}
+            for name, via, path in zip(network.names, network.paths, paths, strict=True)
+        ],
+    }
 
 
 def _programs(mission: Mission, said: dict[str, Any], folder: Path) -> list[dict[str, Any]]:

@@ -31,8 +31,9 @@ KIND_AT, OUTGOING = 58, 4
 HEAD = 68
 """Bytes of a packet's head and of the address behind it (``tpacket3_hdr``, ``sockaddr_ll``)."""
 IPV4 = 0x0800
-ENDS = (("spacecraft", ("craft{}", "up{}")), ("earth", ("earth{}", "down{}")))
-"""An end's devices: what it sends leaves by the first, what it receives has come through the second."""
+IPV6 = 0x86DD
+End = tuple[str, tuple[tuple[str, bool], ...]]
+"""An end of a link: what it is called, and its devices' rings, each with whether only what leaves the device counts."""
 
 
 def capture_name(mission: Mission, index: int) -> str:
@@ -50,13 +51,13 @@ def write_capture(path: Path, work: Path, mission: Mission, index: int) -> None:
     zero_ns = mission.clock_s * 10**9
     with ExitStack() as stack:
         rings = [
-            _ring(stack, work / f"{device.format(index)}.ring", number)
-            for number, (_end, devices) in enumerate(ENDS)
-            for device in devices
+            _ring(stack, work / f"{device}.ring", number, leaving=leaving)
+            for number, (_end, devices) in enumerate(_ends(mission, index))
+            for device, leaving in devices
         ]
         file = stack.enter_context(path.open("wb"))
         file.write(section_block())
-        for end, _devices in ENDS:
+        for end, _devices in _ends(mission, index):
             file.write(interface_block(f"{name} {end}"))
         for t_ns, number, packet, size in heapq.merge(*rings, key=lambda entry: entry[:2]):
             at_ns = zero_ns + round((t_ns - zero_ns) * mission.scale)
@@ -65,17 +66,31 @@ def write_capture(path: Path, work: Path, mission: Mission, index: int) -> None:
             file.write(packet_block(number, at_ns, packet, size - len(packet)))
 
 
-def _ring(stack: ExitStack, path: Path, number: int) -> Iterator[tuple[int, int, bytes, int]]:
+def _ends(mission: Mission, index: int) -> tuple[End, ...]:
+    """A link's. Of two hosts what one sends leaves by one device, what it receives has come through another."""
+    if mission.network is None:
+        ends = (("spacecraft", ("craft", "up")), ("earth", ("earth", "down")))
+        return tuple((end, tuple((f"{device}{index}", True) for device in devices)) for end, devices in ends)
+    hosts = (mission.hosts[node] for node in mission.network.ends[index])
+    return tuple((host, ((f"link{index}-{end}", False),)) for end, host in enumerate(hosts))
+
+
+def _ring(
+    stack: ExitStack, path: Path, number: int, *, leaving: bool
+) -> Iterator[tuple[int, int, bytes, int]]:
     """Time, end's number, bytes and length of a ring's packets; the file is closed with the stack."""
     try:
         file, size = stack.enter_context(opened(path, KernelError, CAPTURES_MB << 20, follow=False))
     except FileNotFoundError:
         raise KernelError(f"{path.name}: the guest left none") from None
-    return ((t_ns, number, packet, length) for t_ns, packet, length in _packets(file, size, path.name))
+    return (
+        (t_ns, number, packet, length)
+        for t_ns, packet, length in _packets(file, size, path.name, leaving=leaving)
+    )
 
 
-def _packets(file: BinaryIO, size: int, name: str) -> Iterator[tuple[int, bytes, int]]:
-    """Time, bytes and length of the IP packets that leave a device."""
+def _packets(file: BinaryIO, size: int, name: str, *, leaving: bool) -> Iterator[tuple[int, bytes, int]]:
+    """Time, bytes and length of the IP packets on a device, or of those that are ``leaving`` it."""
     if size % BLOCK:
         raise KernelError(f"{name}: its last block is cut short")
     for _ in range(size // BLOCK):
@@ -94,8 +109,8 @@ def _packets(file: BinaryIO, size: int, name: str) -> Iterator[tuple[int, bytes,
             whole = block[at + start : end]
             if (
                 kept >= ETHERNET_BYTES
-                and block[at + KIND_AT] == OUTGOING
-                and struct.unpack_from(">H", whole, 12) == (IPV4,)
+                and (block[at + KIND_AT] == OUTGOING or not leaving)
+                and struct.unpack_from(">H", whole, 12)[0] in (IPV4, IPV6)
             ):
                 yield seconds * 10**9 + ns, whole[ETHERNET_BYTES:], length - ETHERNET_BYTES
             at += step

@@ -16,13 +16,17 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dstcc.engine.config import Loss
 from dstcc.errors import InputError
 from dstcc.scenario import draw_links, rtt_s, scale_of
+from dstcc.scenario.draws import draw_lines
 from dstcc.wire import HEADER_BYTES
 
 from .. import guest
 from ..job import LinkJob
-from ..names import CONGESTION, NO_NODES, changing_rate
+from ..link_plan import link_lines
+from ..names import CONGESTION, changing_rate
+from ..nodes import misfit, network_of
 from ..plan import (
     BUFFER_FACTOR,
     LEAST_BUFFER,
@@ -35,7 +39,8 @@ from ..plan import (
     way_of,
 )
 from ..topology import MAX_PM_SUBFLOWS
-from .mission import CRAFT, EARTH, HERE, Mission, Program
+from .mission import EARTH, HERE, HOSTS, Mission, Program
+from .naming import hosts_of, slug
 
 if TYPE_CHECKING:
     from dstcc.engine.config import Link
@@ -45,6 +50,11 @@ PROGRAMS_RTT_S = 10.0
 """Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and
 nginx give up at 40 s (``experiments/program_timeouts.py``), and pass at 20 s."""
 MAX_LINKS = 16
+MAX_HOPS = 64
+"""Links of a network."""
+OTHERS = "others' traffic exists in the simulator only; here it is what your programs send"
+STORED_MEMORY = 2.0
+"""Bytes of memory that the program which plays the links takes for a byte that a node stores, of full packets."""
 LONGEST_S = 365 * 86_400.0
 """Emulated seconds that a guest's clock is let run."""
 SAMPLES_PER_RTT = 10
@@ -64,6 +74,8 @@ class Options:
     command: tuple[str, ...]
     earth: tuple[str, ...] = ()
     """Command lines, as a shell would split them."""
+    on: tuple[tuple[str, str], ...] = ()
+    """Likewise, each with the node that it is for."""
     for_s: float | None = None
     """Mission time at which all ends."""
     congestion: str | None = None
@@ -78,49 +90,68 @@ class Options:
 
 def plan(scenario: Scenario, options: Options) -> Mission:
     """The mission of the scenario's seed. Raises :class:`InputError` for what cannot be."""
-    problem = changing_rate(scenario)
-    if problem is not None:
-        raise InputError(f"{scenario.scenario.name}: {problem}")
-    links, scale = draw_links(scenario, scenario.run.seed), scale_of(scenario, PROGRAMS_RTT_S)
-    _check(scenario, links, options, scale)
+    links, scale = links_of(scenario), scale_of(scenario, PROGRAMS_RTT_S)
+    _check(scenario, links, options)
+    hosts = hosts_of([node.name for node in scenario.node]) if scenario.node else HOSTS
+    network = network_of(scenario, hosts, scale) if scenario.node else None
     for_s = options.for_s if options.for_s is not None else scenario.scenario.duration_s
     if for_s is not None and for_s / scale > LONGEST_S:
         raise InputError(
             f"--for {for_s:g}: {for_s / scale:.4g} emulated s; a guest's clock runs {LONGEST_S:g} s"
         )
-    transport, longest_s = scenario.transport, max(map(rtt_s, links)) / scale
-    flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
+    paths = draw_links(scenario, scenario.run.seed)
+    transport, longest_s = scenario.transport, max(map(rtt_s, paths)) / scale
+    flights = [link.rate_bps * rtt_s(link) / 8 for link in paths]
+    programs = programs_of(options, hosts, first=hosts[0] if network is None else hosts[network.source])
     return Mission(
         scale=scale,
         seed=scenario.run.seed,
         clock_s=_clock_s(scenario),
-        links=tuple(_link(link, transport.mss_bytes + HEADER_BYTES, scale, for_s) for link in links),
+        links=tuple(
+            _link(link, transport.mss_bytes + HEADER_BYTES, scale, for_s, played=network is not None)
+            for link in links
+        ),
         mtu=transport.mss_bytes + HEADER_BYTES,
         initial_cwnd=transport.initial_cwnd,
         buffer_bytes=_buffer(links, flights, transport.receive_buffer_bytes),
         unsent_bytes=max(transport.mss_bytes * transport.initial_cwnd, *map(round, flights)),
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
         congestion=_congestion(options),
-        programs=programs_of(options),
+        programs=programs,
         environment=_environment(scenario, scale),
         until_ns=None if for_s is None else round(for_s / scale * 1e9),
-        linger_ns=round(longest_s * 1e9) if options.earth else 0,
+        linger_ns=round(longest_s * 1e9) if len(programs) > 1 else 0,
         sample_ns=max(1_000_000, round(longest_s / SAMPLES_PER_RTT * 1e9)),
         disk_mb=options.disk_mb,
         mptcp=options.mptcp,
         capture=options.pcapng,
+        hosts=hosts,
+        network=network,
+        longest_ns=0 if network is None else round(longest_s * 5e8),
     )
 
 
-def programs_of(options: Options) -> tuple[Program, ...]:
-    """All programs, the spacecraft's first; raises :class:`InputError` for one that is not there."""
-    found = [Program(CRAFT, _found(options.command, "CMD", options.here))]
-    for text in options.earth:
+def links_of(scenario: Scenario) -> tuple[Link, ...]:
+    """The links of a seed, each by itself, whatever path goes over it."""
+    return (draw_lines if scenario.node else draw_links)(scenario, scenario.run.seed)
+
+
+def programs_of(options: Options, hosts: Sequence[str], first: str) -> tuple[Program, ...]:
+    """All programs, that of the ``first`` host before the others; raises :class:`InputError` for one that is not there,
+    or whose host is not."""
+    found = [Program(first, _found(options.command, "CMD", options.here))]
+    others = [("--earth", EARTH, text) for text in options.earth]
+    for option, node, text in (*others, *(("--on", node, text) for node, text in options.on)):
+        host = node if node in hosts else slug(node)
+        if host not in hosts:
+            raise InputError(
+                f"{option}{f' {node}' if option == '--on' else ''}: the hosts are {', '.join(hosts)}"
+            )
         try:
             words = tuple(shlex.split(text))
         except ValueError as error:
-            raise InputError(f"--earth {text}: {str(error).lower()}") from None
-        found.append(Program(EARTH, _found(words, "--earth", options.here)))
+            raise InputError(f"{option} {text}: {str(error).lower()}") from None
+        found.append(Program(host, _found(words, option, options.here)))
     return tuple(found)
 
 
@@ -132,33 +163,46 @@ def memory_mb(mission: Mission) -> int:
         for way in (link.down, link.up)
     )
     rings = RING_MB * len(mission.links) if mission.capture else 0
-    return ceil(BASE_MB + PROGRAMS_MB + 2 * mission.disk_mb + rings + PACKET_MEMORY * in_flight / 1e6)
+    stored = PACKET_MEMORY * in_flight + STORED_MEMORY * _storage(mission)
+    return ceil(BASE_MB + PROGRAMS_MB + len(mission.hosts) * mission.disk_mb + rings + stored / 1e6)
+
+
+def _storage(mission: Mission) -> float:
+    """Bytes that nodes may come to hold."""
+    if mission.network is None:
+        return 0.0
+    coming = sum((link.down.rate_bps + link.up.rate_bps) / 8 for link in mission.links)
+    most = float("inf") if mission.until_ns is None else coming * mission.until_ns / 1e9
+    return min(most, float(sum(mission.network.storage_bytes)))
 
 
 def out_mb(mission: Mission) -> int:
-    """What a run may leave on the disk: both hosts' files, their logs, the first program's output as it is, samples,
+    """What a run may leave on the disk: the hosts' files, their logs, the first program's output as it is, samples,
     captures."""
     captures = CAPTURES_MB if mission.capture else 0
-    return 2 * mission.disk_mb + 4 * mission.disk_mb + SAMPLES_MB + captures
+    return 3 * len(mission.hosts) * mission.disk_mb + SAMPLES_MB + captures
 
 
-def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: float) -> None:
-    name = scenario.scenario.name
-    if scenario.node:
-        raise InputError(f"{name}: {NO_NODES}")
-    if len(links) > MAX_LINKS:
-        raise InputError(f"{name}: link: {len(links)} links; at most {MAX_LINKS} here")
-    if options.mptcp and len(links) > MAX_PM_SUBFLOWS + 1:
-        raise InputError(f"{name}: link: {len(links)} links; --mptcp uses at most {MAX_PM_SUBFLOWS + 1}")
-    for index, link in enumerate(scenario.link):
+def _check(scenario: Scenario, links: Sequence[Link], options: Options) -> None:
+    name, paths = scenario.scenario.name, len(scenario.ways)
+    problem = misfit(scenario) if scenario.node else changing_rate(scenario)
+    if problem is not None:
+        raise InputError(f"{name}: {problem}")
+    most = MAX_LINKS if not scenario.node else MAX_HOPS
+    if len(links) > most or paths > MAX_LINKS:
+        raise InputError(f"{name}: link: {len(links)} links; at most {most} here, and {MAX_LINKS} paths")
+    if options.mptcp and paths > MAX_PM_SUBFLOWS + 1:
+        what = "path" if scenario.node else "link"
+        raise InputError(f"{name}: {what}: {paths} {what}s; --mptcp uses at most {MAX_PM_SUBFLOWS + 1}")
+    if any(path.flows for path in scenario.path):
+        index = next(index for index, path in enumerate(scenario.path) if path.flows)
+        raise InputError(f"{name}: path.{index}.flows: {OTHERS}")
+    for index, link in enumerate(scenario.link if not scenario.node else ()):
         if link.relay is not None:
             raise InputError(f"{name}: link.{index}.relay: a second hop exists in the simulator only")
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
-                raise InputError(
-                    f"{name}: link.{index}.{key}: others' traffic exists in the simulator only; here it is what "
-                    "your programs send"
-                )
+                raise InputError(f"{name}: link.{index}.{key}: {OTHERS}")
 
 
 def _congestion(options: Options) -> str:
@@ -229,16 +273,19 @@ def _buffer(links: Sequence[Link], flights: Sequence[float], limit: int | None) 
     return min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
 
 
-def _link(link: Link, packet_bytes: int, scale: float, for_s: float | None) -> LinkJob:
+def _link(link: Link, packet_bytes: int, scale: float, for_s: float | None, *, played: bool) -> LinkJob:
     horizon_s = max(link.delay_t_ns[-1] / 1e9, 1.0) if for_s is None else for_s
     delay = delay_rows(link, horizon_s, _steps(link))
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
+    loss, up_loss = (Loss(), Loss()) if played else (link.loss, link.up_loss)
+    down = (link.rate_bps, link.queue_bytes, delay, loss, (*link.outages_ns, *link.unannounced_ns))
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, up_loss, (*up_outages, *link.unannounced_ns))
     return LinkJob(
         link.name,
         way_of(*down, packet_bytes=packet_bytes, scale=scale),
         way_of(*up, packet_bytes=packet_bytes, scale=scale),
+        config=tuple(link_lines(link, scale, queue_packets=0, played=True)) if played else (),
+        played=played,
     )
 
 

@@ -23,16 +23,18 @@ from dstcc.errors import KernelError
 from dstcc.reading import opened
 
 from .mission import HOSTS, Mission
-from .naming import address
+from .naming import link_of_address
 from .planning import SAMPLES_MB
 from .said import MOST_NS
-from .sampling import ALIGNED, HEAD, MPTCP, QDISC, TCP
+from .sampling import ALIGNED, HEAD, MPTCP, PLAYED, QDISC, TCP
 
 MESSAGE_HEAD, DIAG_HEAD, TC_HEAD = 16, 72, 20
 DIAG_INFO, DIAG_CONG, DIAG_ULP = 2, 4, 18
 ULP_MPTCP, SUBFLOW_TOKEN = 3, 2
 STATS2, STATS_BASIC, STATS_QUEUE = 7, 1, 3
 TYPE_MASK = 0x3FFF
+MAPPED = bytes(10) + b"\xff\xff"
+"""How the IPv6 form of an IPv4 address begins."""
 OUTER, INNER = 0x10000, 0x20000
 ETHERNET_BYTES = 14
 STATES = {
@@ -119,6 +121,21 @@ LINKS = pa.schema(
 )
 
 
+NODES = pa.schema(
+    [
+        ("t_s", pa.float64()),
+        ("node", pa.string()),
+        *(
+            (name, pa.int64())
+            for name in ("held_packets", "held_bytes", "dropped_packets", "lost_in_restarts_packets")
+        ),
+    ]
+)
+WAYS = ("down", "up")
+"""Of a link, as the program that plays it counts them (``kernel-cc/links/ways.hpp``)."""
+COUNTED = {"links": tuple(LINKS.names[3:]), "nodes": tuple(NODES.names[2:])}
+"""Its numbers of a direction and of a node, 64 bits each."""
+
 SCHEMAS = {"sockets": SOCKETS, "connections": CONNECTIONS, "links": LINKS}
 PIECE = 1 << 15
 """Rows that are held before they are written."""
@@ -135,7 +152,7 @@ def write_tables(path: Path, mission: Mission, devices: list[dict[str, int]], fo
     with ExitStack() as stack:
         tables = {
             name: stack.enter_context(_Table(folder / f"{name}.parquet", schema))
-            for name, schema in SCHEMAS.items()
+            for name, schema in schemas_of(mission).items()
         }
         try:
             with opened(path, KernelError, MOST_BYTES, follow=False) as (file, size):
@@ -148,6 +165,11 @@ def write_tables(path: Path, mission: Mission, devices: list[dict[str, int]], fo
             raise KernelError(f"{path.name}: {error}") from None
         except struct.error:
             raise KernelError(f"{path.name}: a message is shorter than what it holds") from None
+
+
+def schemas_of(mission: Mission) -> dict[str, pa.Schema]:
+    """The tables of a run."""
+    return SCHEMAS if mission.network is None else {**SCHEMAS, "nodes": NODES}
 
 
 class _WrongError(Exception):
@@ -186,8 +208,12 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row with its table's name."""
     first: dict[str, dict[str, int]] = {}
-    for t_ns, host, kind, messages in _records(file, size):
+    for t_ns, host, kind, messages in _records(file, size, mission):
         t_s = t_ns / 1e9 * mission.scale
+        if kind == PLAYED:
+            for name, row in _played(messages, mission):
+                yield name, {"t_s": t_s, **row}
+            continue
         if kind == QDISC:
             for row in _links(messages, HOSTS[host], mission, devices):
                 yield "links", {"t_s": t_s, **row}
@@ -196,12 +222,12 @@ def _rows(
             if len(body) < DIAG_HEAD:
                 raise _WrongError(f"a socket of {len(body)} bytes, of which its head takes {DIAG_HEAD}")
             if kind == TCP:
-                yield "sockets", {"t_s": t_s, "host": HOSTS[host], **_socket(body, mission)}
+                yield "sockets", {"t_s": t_s, "host": mission.hosts[host], **_socket(body, mission)}
             else:
-                yield "connections", {"t_s": t_s, "host": HOSTS[host], **_connection(body, first)}
+                yield "connections", {"t_s": t_s, "host": mission.hosts[host], **_connection(body, first)}
 
 
-def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, int, int, bytes]]:
+def _records(file: BinaryIO, size: int, mission: Mission) -> Iterator[tuple[int, int, int, bytes]]:
     """Time, host, kind and messages; a record that was cut off ends the file."""
     at = 0
     while at + HEAD.size <= size:
@@ -211,7 +237,8 @@ def _records(file: BinaryIO, size: int) -> Iterator[tuple[int, int, int, bytes]]
             return
         if not 0 <= t_ns <= MOST_NS:
             raise _WrongError(f"a record of {t_ns} ns, which no guest's clock shows")
-        if host >= len(HOSTS) or kind not in (TCP, MPTCP, QDISC):
+        known = (TCP, MPTCP, QDISC if mission.network is None else PLAYED)
+        if host >= len(mission.hosts) or kind not in known:
             raise _WrongError(f"a record of host {host} and kind {kind}, which there is not")
         yield t_ns, host, kind, file.read(length)
 
@@ -247,13 +274,22 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 def _ends(body: bytes) -> dict[str, str]:
     ports = struct.unpack_from(">HH", body, 4)
-    local, remote = (socket.inet_ntoa(body[at : at + 4]) for at in (8, 24))
+    local, remote = (_address(body[0], body[at : at + 16]) for at in (8, 24))
     return {
         "socket": f"{struct.unpack_from('=Q', body, 44)[0]:x}",
         "local": f"{local}:{ports[0]}",
         "remote": f"{remote}:{ports[1]}",
         "state": STATES.get(body[1], str(body[1])),
     }
+
+
+def _address(family: int, data: bytes) -> str:
+    """Of a socket; IPv4's as such on an IPv6 socket, too."""
+    if family != socket.AF_INET6:
+        return socket.inet_ntoa(data[:4])
+    if data.startswith(MAPPED):
+        return socket.inet_ntoa(data[len(MAPPED) :])
+    return f"[{socket.inet_ntop(socket.AF_INET6, data)}]"
 
 
 def _socket(body: bytes, mission: Mission) -> dict[str, Any]:
@@ -282,11 +318,8 @@ def _value(info: bytes, name: str, scale: float) -> float | int | None:
 
 def _link_of(ends: Mapping[str, str], mission: Mission) -> str | None:
     """Of the link whose address the socket's own is, on either end; a subflow's source says it on the spacecraft."""
-    for name in ("local", "remote"):
-        for index, link in enumerate(mission.links):
-            if ends[name].rpartition(":")[0] == address(HOSTS[0], index):
-                return link.name
-    return None
+    found = (link_of_address(ends[name].rpartition(":")[0], mission) for name in ("local", "remote"))
+    return next((name for name in found if name is not None), None)
 
 
 def _connection(body: bytes, first: dict[str, dict[str, int]]) -> dict[str, Any]:
@@ -313,6 +346,21 @@ def _sent(basic: bytes) -> tuple[int, int]:
     """Bytes and packets."""
     size, packets = struct.unpack_from("=QI", basic)
     return _number(size, "delivered_bytes"), packets
+
+
+def _played(numbers: bytes, mission: Mission) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the program that plays a network's links says of each link and way, and of each node."""
+    assert mission.network is not None
+    rows: list[tuple[str, dict[str, Any]]] = [
+        *(("links", {"link": link.name, "way": way}) for link in mission.links for way in WAYS),
+        *(("nodes", {"node": host}) for host in mission.network.nodes),
+    ]
+    wanted = 8 * sum(len(COUNTED[name]) for name, _ in rows)
+    if len(numbers) != wanted:
+        raise _WrongError(f"{len(numbers)} bytes of links and nodes, which have {wanted}")
+    values = iter(struct.unpack(f"={wanted // 8}Q", numbers))
+    for name, row in rows:
+        yield name, {**row, **{column: _number(next(values), column) for column in COUNTED[name]}}
 
 
 def _links(

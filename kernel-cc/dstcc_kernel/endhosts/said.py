@@ -21,7 +21,7 @@ Text = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00-\x1f\x7f-\x9f]
 """Without what a terminal obeys, and without a newline, which would begin another note."""
 Time = Annotated[int, Field(ge=0, le=MOST_NS)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-Host = Literal["craft", "earth"]
+Host = Text
 RUNNING_WORDS = re.compile(r"\d{1,18}(?: +\d{1,4})*")
 
 
@@ -73,6 +73,9 @@ def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
         raise KernelError(
             f"{path.name}: programs: {len(found.programs)} of them, but {len(mission.programs)} were run"
         )
+    named = {*found.full, *found.cut, *found.left_out}
+    if unknown := sorted(named - {*mission.hosts}):
+        raise KernelError(f"{path.name}: there is no host {unknown[0]}")
     return found.model_dump()
 
 
@@ -85,7 +88,7 @@ def read_devices(work: Path, mission: Mission) -> list[dict[str, int]]:
         return []
     except ValidationError as error:
         raise _broken(path, error) from None
-    if len(found) != len(mission.links):
+    if mission.network is None and len(found) != len(mission.links):
         raise KernelError(f"{path.name}: {len(found)} links, but {len(mission.links)} were laid")
     return [one.model_dump() for one in found]
 

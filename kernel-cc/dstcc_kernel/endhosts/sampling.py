@@ -1,5 +1,7 @@
 """Records of sockets and links while a mission goes on: what the kernel answers, unread, to be read afterwards.
 
+Of a network's links and nodes it is the program that plays them that answers.
+
 ``samples.bin`` is a sequence of records: time (ns after the start), end host, kind, length, then the netlink messages
 as they came. ``inet_diag`` dumps hold ``TCP_INFO`` of every socket, qdisc dumps the counters of the links' netems.
 Source: include/uapi/linux/inet_diag.h, sock_diag.h, rtnetlink.h.
@@ -13,7 +15,7 @@ from typing import BinaryIO
 
 HEAD = struct.Struct("<qBBHI")
 """Time (ns), end host, kind, nothing, bytes that follow."""
-TCP, MPTCP, QDISC = 0, 1, 2
+TCP, MPTCP, QDISC, PLAYED = 0, 1, 2, 3
 """Kinds of records."""
 NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY, RTM_GETQDISC = 20, 38
@@ -33,8 +35,8 @@ ALIGNED = 4
 class Sampler:
     """Asks one end host's kernel; made inside its network namespace."""
 
-    def __init__(self, host: int) -> None:
-        self._host = host
+    def __init__(self, host: int, *, netem: bool = True) -> None:
+        self._host, self._netem = host, netem
         self._diag = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
         self._route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._buffer = bytearray(1 << 18)
@@ -45,10 +47,11 @@ class Sampler:
 
         MPTCP's connections have TCP sockets, so without any nobody asks for them.
         """
-        sockets = self._ask(t_ns, file, TCP, self._diag, _TCP_SOCKETS)
-        if sockets:
-            self._ask(t_ns, file, MPTCP, self._diag, _MPTCP_SOCKETS)
-        now = sockets + self._ask(t_ns, file, QDISC, self._route, _QDISCS)
+        now = b"".join(self._ask(t_ns, file, TCP, self._diag, request) for request in _TCP_SOCKETS)
+        for request in _MPTCP_SOCKETS if now else ():
+            self._ask(t_ns, file, MPTCP, self._diag, request)
+        if self._netem:
+            now += self._ask(t_ns, file, QDISC, self._route, _QDISCS)
         before, self._last = self._last, now
         return now != before
 
@@ -84,14 +87,17 @@ def _message(kind: int, body: bytes) -> bytes:
     return MESSAGE.pack(MESSAGE.size + len(body), kind, REQUEST_DUMP, 0, 0) + body
 
 
-def _sockets(protocol: int) -> bytes:
+def _sockets(family: int, protocol: int) -> bytes:
     """A request for all sockets of a protocol; one above 255 has its number in an attribute."""
     small = protocol if protocol <= 0xFF else socket.IPPROTO_RAW
-    body = struct.pack("=BBBBI", socket.AF_INET, small, EXTENSIONS, 0, STATES) + bytes(48)
+    body = struct.pack("=BBBBI", family, small, EXTENSIONS, 0, STATES) + bytes(48)
     if small != protocol:
         body += struct.pack("=HHI", 8, REQ_PROTOCOL, protocol)
     return _message(SOCK_DIAG_BY_FAMILY, body)
 
 
-_TCP_SOCKETS, _MPTCP_SOCKETS = _sockets(socket.IPPROTO_TCP), _sockets(IPPROTO_MPTCP)
+_TCP_SOCKETS, _MPTCP_SOCKETS = (
+    tuple(_sockets(family, protocol) for family in (socket.AF_INET, socket.AF_INET6))
+    for protocol in (socket.IPPROTO_TCP, IPPROTO_MPTCP)
+)
 _QDISCS = _message(RTM_GETQDISC, bytes(20))

@@ -47,12 +47,19 @@ class Flight:
 
 
 def run(
-    folder: Path, options: str, *command: str, scenario: Path = SHORT, earth: tuple[str, ...] = ()
+    folder: Path,
+    options: str,
+    *command: str,
+    scenario: Path = SHORT,
+    earth: tuple[str, ...] = (),
+    on: tuple[tuple[str, str], ...] = (),
 ) -> Flight:
     """``dstcc run`` with a command line; ``options`` are split as a shell does it."""
     words = ["run", str(scenario), "-o", str(folder), "--wall", str(WALL_S), *shlex.split(options)]
     for text in earth:
         words += ["--earth", text]
+    for node, text in on:
+        words += ["--on", node, text]
     done = CliRunner().invoke(main, [*words, "--", *command], standalone_mode=True)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

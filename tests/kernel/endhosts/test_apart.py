@@ -115,7 +115,7 @@ def view() -> dict[str, Any]:
         "shm": stat.S_IMODE(Path("/dev/shm").stat().st_mode),
         "/etc": {
             path: Path(path).read_text()
-            for path in ("/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf")
+            for path in ("/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/gai.conf")
             if Path(path).exists()
         },
         "says": SAYS.read_text(),
@@ -194,16 +194,35 @@ def test_an_end_host_sees_its_own_files_and_what_it_shares(said: dict[str, Any])
 
 
 def test_names_are_its_own(said: dict[str, Any]) -> None:
-    meant = {"/etc/hosts": NAMES, "/etc/nsswitch.conf": apart.NAMES, "/etc/resolv.conf": ""}
+    meant = {
+        "/etc/hosts": NAMES,
+        "/etc/nsswitch.conf": apart.NAMES,
+        "/etc/resolv.conf": "",
+        "/etc/gai.conf": apart.IPV4_FIRST,
+    }
     assert "hosts: files" in apart.NAMES and "dns" not in apart.NAMES
     assert said["seen"]["/etc"] == {path: meant[path] for path in said["seen"]["/etc"]} != {}
 
 
 def test_its_devices_say_nothing_and_change_nothing(said: dict[str, Any]) -> None:
     seen = said["seen"]
-    meant = ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"]
-    assert seen["/dev"] == meant
-    assert seen["devices"] == [os.makedev(1, minor) for minor in (3, 5, 7, 8, 9)]
+    meant = [
+        "fd",
+        "full",
+        "null",
+        "ptmx",
+        "pts",
+        "random",
+        "shm",
+        "stderr",
+        "stdin",
+        "stdout",
+        "tty",
+        "urandom",
+        "zero",
+    ]
+    assert seen["/dev"] == [*meant, "urandom", "zero"]
+    assert seen["devices"] == [os.makedev(1, minor) for minor in (3, 5, 7, 8, 9)] + [os.makedev(5, 0)]
     assert seen["links"] == {
         "fd": "/proc/self/fd",
         **{name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdin", "stdout", "stderr"))},

@@ -1,0 +1,227 @@
+"""What a mission's hosts stand on: their network namespaces, the links between them, and who says how these do.
+
+Two hosts are joined by netem (:mod:`..topology`); nodes by links that a program plays (:mod:`..ground`), which knows
+what each node stores.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol
+
+from dstcc.errors import DstccError
+
+from ..ground import Ground, build_ground, device_of, plan_lines
+from ..netem import stream
+from ..network import Network
+from ..topology import Shape, Topology, Wire, build, craft_address
+from .mission import AT, LINKS_PLAN, PLAYER, Mission
+
+Seen = tuple[int, str, str]
+"""A device whose packets are captured: its namespace, its name, the ring's."""
+
+
+class Stage(Protocol):
+    """What a flight needs of it."""
+
+    @property
+    def spaces(self) -> Sequence[int]:
+        """The hosts' network namespaces."""
+
+    @property
+    def netem(self) -> bool:
+        """Whether the kernel counts what the links do."""
+
+    def lay(self) -> None:
+        """Lay the links."""
+
+    def begin(self, start_ns: int) -> None:
+        """Mission time is 0 at that time of the monotonic clock."""
+
+    def changes(self) -> list[tuple[int, Callable[[], None]]]:
+        """What the links do and when."""
+
+    def counts(self) -> bytes:
+        """What the program that plays the links says of them, if one does."""
+
+    def devices(self) -> list[dict[str, int]]:
+        """Each link's two devices with netems, by index and end host."""
+
+    def seen(self) -> list[Seen]:
+        """At each end of each link and way: what leaves the sender, and what arrives after the link."""
+
+
+class _Pair:
+    """Two hosts."""
+
+    netem = True
+
+    def __init__(self, topology: Topology, mission: Mission) -> None:
+        self._topology, self._mission = topology, mission
+        self.spaces = (topology.craft, topology.earth)
+
+    def lay(self) -> None:
+        topology, mission = self._topology, self._mission
+        for ip in (topology.craft_ip, topology.earth_ip):
+            ip.link("set", index=1, state="up")  # localhost
+        for index in range(len(mission.links)):
+            down, up = (self._shape(index, 0, up=up) for up in (False, True))
+            wire = Wire(down, up, mission.mtu, 0, 0, mission.initial_cwnd)
+            topology.lay(index, wire, [craft_address(index)])
+            _open_windows(topology, index, mission.initial_cwnd)
+        if mission.mptcp:
+            topology.allow_joins()
+            for index in range(1, len(mission.links)):
+                topology.join(index, craft_address(index), backup=False)
+
+    def _shape(self, link: int, step: int, *, up: bool) -> Shape:
+        """What a way does from a step on; its losses have a seed of their own, where the kernel takes one."""
+        way = self._mission.links[link].up if up else self._mission.links[link].down
+        now, seed = way.steps[step], stream(self._mission.seed, link, up, step)
+        return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, seed)
+
+    def begin(self, start_ns: int) -> None:
+        """Netems know their own time."""
+
+    def changes(self) -> list[tuple[int, Callable[[], None]]]:
+        return [
+            (
+                way.steps[step].from_ns,
+                partial(self._topology.change, link, self._shape(link, step, up=up), up=up),
+            )
+            for link, job in enumerate(self._mission.links)
+            for up, way in ((False, job.down), (True, job.up))
+            for step in range(1, len(way.steps))
+        ]
+
+    def counts(self) -> bytes:
+        return b""
+
+    def devices(self) -> list[dict[str, int]]:
+        found = []
+        for index in range(len(self._mission.links)):
+            down = self._topology.earth_ip.link_lookup(ifname=f"down{index}")[0]
+            up = self._topology.craft_ip.link_lookup(ifname=f"up{index}")[0]
+            found.append({"down": down, "up": up})
+        return found
+
+    def seen(self) -> list[Seen]:
+        ends = ((self._topology.craft, ("craft", "up")), (self._topology.earth, ("earth", "down")))
+        return [
+            (space, f"{device}{index}", f"{device}{index}")
+            for index in range(len(self._mission.links))
+            for space, devices in ends
+            for device in devices
+        ]
+
+
+def _open_windows(topology: Topology, index: int, initial_cwnd: int) -> None:
+    """The first window of connections on the link's own subnet, from either end."""
+    for ip, device in ((topology.craft_ip, f"craft{index}"), (topology.earth_ip, f"earth{index}")):
+        number = ip.link_lookup(ifname=device)[0]
+        for route in ip.get_routes(family=2, oif=number, table=254):
+            ip.route(
+                "replace",
+                dst=f"{route.get_attr('RTA_DST')}/{route['dst_len']}",
+                oif=number,
+                scope=route["scope"],
+                proto=route["proto"],
+                prefsrc=route.get_attr("RTA_PREFSRC"),
+                metrics={"initcwnd": initial_cwnd},
+            )
+
+
+class _Nodes:
+    """A network's nodes, and the program that plays their links."""
+
+    netem = False
+
+    def __init__(self, ground: Ground, mission: Mission, network: Network) -> None:
+        self._ground, self._mission, self._network = ground, mission, network
+        self.spaces = ground.spaces
+        self._player: subprocess.Popen[bytes] | None = None
+        self._size = 8 * (14 * len(mission.links) + 4 * len(network.nodes))
+
+    def lay(self) -> None:
+        mission, paths = self._mission, range(len(self._network.paths))
+        self._ground.lay(mission.mtu, mission.initial_cwnd, {path: [craft_address(path)] for path in paths})
+        if mission.mptcp:
+            self._ground.allow_joins()
+            for path in range(1, len(paths)):
+                self._ground.join(path, craft_address(path), backup=False)
+        head = (f"namespace {self._ground.middle}", f"seed {mission.seed}", f"bytes {mission.mtu} 0 0 0")
+        links = [link.config for link in mission.links]
+        plan = AT / LINKS_PLAN
+        plan.write_text("\n".join(plan_lines(self._network, links, head)) + "\n")
+        self._player = subprocess.Popen(
+            [str(AT / PLAYER), str(plan)],
+            pass_fds=(self._ground.middle,),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def begin(self, start_ns: int) -> None:
+        self._tell(f"{start_ns}\n")
+
+    def changes(self) -> list[tuple[int, Callable[[], None]]]:
+        return []  # the program has them
+
+    def counts(self) -> bytes:
+        self._tell("counts\n")
+        assert self._player is not None and self._player.stdout is not None
+        numbers = self._player.stdout.read(self._size)
+        if len(numbers) < self._size:
+            self._fail()
+        return numbers
+
+    def _tell(self, line: str) -> None:
+        assert self._player is not None and self._player.stdin is not None
+        try:
+            self._player.stdin.write(line.encode())
+            self._player.stdin.flush()
+        except BrokenPipeError:
+            self._fail()
+
+    def _fail(self) -> None:
+        assert self._player is not None
+        _, said = self._player.communicate()
+        words = said.decode(errors="replace").strip() or f"ended with {self._player.returncode}"
+        raise DstccError(f"the program that plays the links: {words}")
+
+    def devices(self) -> list[dict[str, int]]:
+        return []
+
+    def seen(self) -> list[Seen]:
+        return [
+            (self.spaces[node], device_of(link), f"link{link}-{end}")
+            for link, ends in enumerate(self._network.ends)
+            for end, node in enumerate(ends)
+        ]
+
+    def close(self) -> None:
+        """End the program."""
+        if self._player is not None:
+            self._player.kill()
+            self._player.communicate()
+
+
+@contextmanager
+def stage_of(mission: Mission, sysctls: dict[str, str], roots: Sequence[int]) -> Iterator[Stage]:
+    """The stage of a mission, gone when the block ends; ``roots`` are the hosts' user namespaces."""
+    unsent = mission.unsent_bytes if mission.mptcp else None
+    if mission.network is None:
+        with build(mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls, roots=roots) as topology:
+            yield _Pair(topology, mission)
+        return
+    with build_ground(
+        mission.network, mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls, roots=roots
+    ) as ground:
+        nodes = _Nodes(ground, mission, mission.network)
+        try:
+            yield nodes
+        finally:
+            nodes.close()

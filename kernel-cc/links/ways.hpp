@@ -1,0 +1,177 @@
+// One direction of a link and what a node holds for it, with the simulator's own parts (link/direction.hpp, link/node.hpp), and the
+// bytes of the packets. What waits in a store is served as in link/network.cpp: nothing starts that an announced outage would
+// cut.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "direction.hpp"
+#include "link/contact.hpp"
+#include "link/node.hpp"
+
+namespace links {
+
+using Frame = std::vector<std::uint8_t>;
+
+// What is said of a direction when somebody asks.
+struct WayCounts {
+    std::int64_t delivered_packets = 0, delivered_bytes = 0, lost_packets = 0, dropped_packets = 0, queued_packets = 0,
+                 queued_bytes = 0, under_way_packets = 0;
+};
+struct StoreCounts {
+    std::int64_t held_packets = 0, held_bytes = 0, dropped_packets = 0, lost_in_restarts_packets = 0;
+};
+
+class Way {
+public:
+    struct Ends {
+        std::size_t number;
+        bool up;
+        int from, to;  // sockets
+        int free_bytes;
+    };
+    // `node`: the one that it leaves from; none where that is an end, or there are no nodes.
+    Way(Ends ends, Direction line, const dstcc::LinkConfig& link, dstcc::Node* node)
+        : ends(ends),
+          line_(std::move(line)),
+          plan_(link, ends.up),
+          node_(node),
+          waiting_(false) {}
+    const Ends ends;
+
+    const dstcc::Node* node() const { return node_; }
+    // The next time at which something happens here by itself.
+    Time next() const { return std::min(serve_, flying_.empty() ? dstcc::kNever : flying_.front().arrive); }
+    // A packet of so many bytes comes to be sent.
+    void put(Time now, std::uint32_t bytes, Frame frame) {
+        last_ = now = std::max({last_, now, Time{0}});
+        serve_until(now);
+        if (node_ == nullptr) return transmit(now, bytes, std::move(frame));
+        node_->come();
+        if (node_->boots(now)) return node_->lose_in_restart();
+        if (!node_->stores())
+            transmit(now, bytes, std::move(frame));
+        else
+            store(now, bytes, std::move(frame));
+    }
+    // Until when the packets before it keep the line.
+    Time busy_ns() const { return line_.line().busy_ns(); }
+    // What has arrived by then, given to `send`.
+    template <class Send>
+    void deliver(Time now, Send&& send) {
+        serve_until(now);
+        for (; !flying_.empty() && flying_.front().arrive <= now; flying_.pop_front()) {
+            ++delivered_packets_;
+            delivered_bytes_ += flying_.front().bytes;
+            send(ends.to, flying_.front().frame);
+        }
+    }
+    void restart(Time now) {
+        dstcc::Token taken;
+        while (!node_->config().keeps_over_restart && waiting_.take_oldest(serving_, taken)) {
+            node_->release(taken.bytes);
+            node_->lose_in_restart();
+            frames_.erase(taken.number);
+        }
+        if (!serving_ && node_->stores()) begin_service(now);
+    }
+
+    WayCounts counts(Time now) {
+        serve_until(now);
+        while (!queue_.empty() && queue_.front().first <= now) queue_.pop_front();
+        const dstcc::Direction& line = line_.at(now);
+        WayCounts out{delivered_packets_, delivered_bytes_, line.lost(), line.dropped() + dropped_packets_};
+        for (const auto& [departs, bytes] : queue_) {
+            ++out.queued_packets;
+            out.queued_bytes += bytes;
+        }
+        // Of a store what is in service is held, too.
+        out.queued_packets += static_cast<std::int64_t>(frames_.size());
+        for (const auto& held : frames_) out.queued_bytes += held.second.bytes;
+        for (const Flying& packet : flying_) out.under_way_packets += packet.departs <= now ? 1 : 0;
+        return out;
+    }
+
+private:
+    struct Flying {
+        Time departs, arrive;
+        std::uint32_t bytes;
+        Frame frame;
+    };
+    struct Held {
+        std::uint32_t bytes;
+        Frame frame;
+    };
+
+    void transmit(Time now, std::uint32_t bytes, Frame frame) {
+        const dstcc::Direction::Passage passage = line_.transmit(now, bytes);
+        if (node_ != nullptr && !node_->stores()) passage.wait_ns < 0 ? node_->drop() : node_->leave();
+        const Time departs = line_.line().busy_ns();
+        if (passage.wait_ns >= 0 && (node_ == nullptr || !node_->stores())) queue_.push_back({departs, bytes});
+        if (passage.arrive_ns != dstcc::kNever)
+            flying_.push_back({departs, passage.arrive_ns, bytes, std::move(frame)});
+    }
+    void store(Time now, std::uint32_t bytes, Frame frame) {
+        dstcc::Token taken;
+        while (node_->config().when_full == dstcc::WhenFull::kDropHead && !node_->fits(bytes) &&
+               waiting_.take_oldest(serving_, taken)) {
+            node_->release(taken.bytes);
+            drop();
+            frames_.erase(taken.number);
+        }
+        if (!node_->fits(bytes)) return drop();
+        node_->hold(bytes);
+        const bool idle = waiting_.empty();
+        waiting_.push({now, held_, bytes, dstcc::kNobody, 0, 0});
+        frames_[held_++] = {bytes, std::move(frame)};
+        if (idle) begin_service(now);
+    }
+    void drop() {
+        node_->drop();
+        ++dropped_packets_;
+    }
+    void serve_until(Time now) {
+        while (serve_ <= now) {
+            const Time at = serve_;
+            if (serving_) {
+                serving_ = false;
+                const dstcc::Token front = waiting_.pop();
+                frames_.erase(front.number);
+                node_->release(front.bytes);
+                node_->leave();
+            }
+            begin_service(at);
+        }
+    }
+    void begin_service(Time now) {
+        serve_ = dstcc::kNever;
+        if (waiting_.empty()) return;
+        const dstcc::Token& front = waiting_.front();
+        const Time free = std::max({now, line_.at(now).busy_ns(), node_->up_at_ns()});
+        const Time start = plan_.fit(free, plan_.service_ns(front.bytes));
+        if (start > now) {
+            serve_ = start;
+            return;
+        }
+        serving_ = true;
+        transmit(now, front.bytes, std::move(frames_[front.number].frame));
+        serve_ = line_.line().busy_ns();
+    }
+
+    Direction line_;
+    dstcc::PlannedWay plan_;
+    dstcc::Node* node_;
+    dstcc::Waiting waiting_;
+    std::unordered_map<std::int64_t, Held> frames_;  // of what waits
+    std::int64_t held_ = 0;
+    bool serving_ = false;
+    Time serve_ = dstcc::kNever, last_ = 0;
+    std::deque<Flying> flying_;                         // in order of arrival
+    std::deque<std::pair<Time, std::uint32_t>> queue_;  // without a store: departures and bytes
+    std::int64_t delivered_packets_ = 0, delivered_bytes_ = 0, dropped_packets_ = 0;
+};
+
+}  // namespace links

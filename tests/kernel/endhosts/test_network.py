@@ -1,0 +1,169 @@
+"""Programs on the nodes of a network: what waits for its link, over IPv4 and IPv6, and what a run says of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from .flights import Flight, python, run
+
+pytestmark = pytest.mark.usefixtures("kernel")
+STORE = Path(__file__).parents[3] / "examples/programs/store.toml"
+PINGS = 400
+LIGHT_S, UHF_S, UHF_BPS, X_BPS = 60.0, 0.01, 2e6, 1e6
+AWAY_S = (60.0, 360.0)
+"""Of store.toml."""
+
+
+def expected_s(ip_bytes: int, every_s: float) -> list[float]:
+    """Round trips, by hand: a ping comes to the orbiter after its time on the first link, waits there while the second
+    is away, and behind those that wait with it; nothing meets its answer."""
+    uhf_s, x_s = 8 * ip_bytes / UHF_BPS, 8 * ip_bytes / X_BPS
+    free_s, found = 0.0, []
+    for number in range(PINGS):
+        comes_s = number * every_s + uhf_s + UHF_S
+        starts_s = max(comes_s, free_s)
+        if AWAY_S[0] - x_s < starts_s < AWAY_S[1]:
+            starts_s = AWAY_S[1]
+        free_s = starts_s + x_s
+        found.append(free_s - number * every_s + (LIGHT_S - UHF_S) + x_s + uhf_s)
+    return found
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("option", "ip_bytes"), [("-4", 84), ("-6", 104)])
+def test_a_forwarder_stores_what_its_link_cannot_take(option: str, ip_bytes: int, tmp_path: Path) -> None:
+    """The published test (deepspaceip, IP storage and link interruption): 400 pings a second apart, 60 s of round trip,
+    the forwarder's link away for 5 minutes. There 0 were lost, round trips took 60.004 to 360.184 s, 170.727 s on
+    average, and the pings 407.896 s, so one each 1.0223 s.
+
+    The average there: of pings 1.0223 s apart 294 meet the outage, and wait 300.18 - 1.0223 k seconds, 44,222 s in
+    all, so that 400 take 60.0 + 44,222 / 400 = 170.56 s.
+    """
+    flown = run(
+        tmp_path / "o",
+        "--scale 1",
+        "ping",
+        option,
+        "-q",
+        "-c",
+        str(PINGS),
+        "-W",
+        "1000",
+        "earth",
+        scenario=STORE,
+    )
+    assert flown.code == 0, flown.err
+    counts = re.search(r"(\d+) packets transmitted, (\d+) received.* time (\d+)ms", flown.out)
+    times = re.search(r"min/avg/max/mdev = ([0-9.]+)/([0-9.]+)/([0-9.]+)/", flown.out)
+    assert counts is not None
+    assert times is not None
+    assert (counts[1], counts[2]) == (str(PINGS), str(PINGS))
+    # ping's pause is a second and what its poll adds, of which its own total tells
+    meant = expected_s(ip_bytes, int(counts[3]) / 1e3 / (PINGS - 1))
+    least, mean, greatest = (float(ms) / 1e3 for ms in times.groups())
+    assert least == pytest.approx(min(meant), abs=0.01)
+    assert greatest == pytest.approx(max(meant), abs=0.01 + 1e-3)
+    assert mean == pytest.approx(sum(meant) / PINGS, abs=1)
+    assert mean == pytest.approx(170.727, abs=2)
+    _check_tables(flown, ip_bytes)
+
+
+def _check_tables(flown: Flight, ip_bytes: int) -> None:
+    """Of the orbiter's store and the links: 300 s of pings waited, all went on, none was dropped."""
+    held = [row for row in flown.table("nodes") if row["node"] == "orbiter"]
+    most = max(row["held_packets"] for row in held)
+    assert 280 <= most <= 300
+    assert max(row["held_bytes"] for row in held) == most * ip_bytes
+    assert held[-1] == {**held[-1], "held_packets": 0, "dropped_packets": 0, "lost_in_restarts_packets": 0}
+    last = {(row["link"], row["way"]): row for row in flown.table("links")}
+    for key in (("uhf", "down"), ("uhf", "up"), ("x-band", "down"), ("x-band", "up")):
+        assert (last[key]["delivered_packets"], last[key]["lost_packets"]) == (PINGS, 0)
+        assert last[key]["delivered_bytes"] == PINGS * ip_bytes
+
+
+def test_each_node_has_its_names_terminals_and_files(tmp_path: Path) -> None:
+    code = (
+        "import os, socket\n"
+        "for name in 'rover orbiter earth earth-1 earth-uhf-x-band rover-1 localhost'.split():\n"
+        "    print(name, *sorted({a[4][0] for a in socket.getaddrinfo(name, 1)}))\n"
+        "print('first', socket.getaddrinfo('earth', 1)[0][4][0])\n"
+        "for name in sorted(os.environ):\n"
+        "    if name.startswith('DSTCC_'): print(name, os.environ[name])\n"
+        "open('mine', 'w').write(socket.gethostname())\n"
+    )
+    flown = run(
+        tmp_path / "o",
+        "--on orbiter 'script -qc tty /dev/null' --on earth hostname",
+        *python(code),
+        scenario=STORE,
+    )
+    assert flown.code == 0, flown.err
+    said = dict(line.split(" ", 1) for line in flown.out.splitlines())
+    assert said["rover"] == "10.0.0.1 fd00::1"
+    assert said["orbiter"] == "10.0.0.2 fd00::2"
+    assert said["earth"] == "10.0.0.3 fd00::3"
+    assert said["earth-1"] == said["earth-uhf-x-band"] == "10.1.0.2 fd00:0:0:1::2"
+    assert said["rover-1"] == "10.1.0.1 fd00:0:0:1::1"
+    assert said["localhost"] == "127.0.0.1 ::1"
+    assert said["first"] == said["DSTCC_EARTH"] == "10.0.0.3"
+    assert (said["DSTCC_HOST"], said["DSTCC_NODES"], said["DSTCC_NODE_2"]) == ("rover", "3", "orbiter")
+    assert flown.text("orbiter") == "/dev/pts/0"
+    assert flown.text("earth") == "earth"
+    assert (flown.folder / "rover/mine").read_text() == "rover"
+    assert [program["host"] for program in flown.meta["programs"]] == ["rover", "orbiter", "earth"]
+    assert flown.meta["paths"][0]["via"] == ["uhf", "x-band"]
+
+
+@pytest.mark.parametrize("rule", ["drop-tail", "drop-head"])
+def test_a_full_store_drops_by_its_rule(rule: str, tmp_path: Path) -> None:
+    """3,000 datagrams of 1,028 bytes come while the link is away to a store for 100,000 bytes: 97 stay, the first or
+    the last ones; the rest is dropped at the node. The uplink's queue has room for all."""
+    listen = (
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', 9))\n"
+        "while True: print(int(s.recv(2000)[:4]))"
+    )
+    code = (
+        "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for n in range(3000):\n    s.sendto(b'%04d' % n + bytes(996), ('earth', 9))\n    time.sleep(0.01)\n"
+        "time.sleep(200)"
+    )
+    sets = (
+        f"--scale 1 --set node.1.storage_bytes=100000 --set node.1.when_full={rule} "
+        "--set link.1.outages=[[0,100]]"
+    )
+    flown = run(
+        tmp_path / "o",
+        sets,
+        *python(code),
+        scenario=STORE,
+        on=(("earth", shlex.join(python(listen))),),
+    )
+    assert flown.code == 0, flown.err
+    came = [int(row[3]) for row in flown.log("earth")]
+    assert came == list(range(97)) if rule == "drop-tail" else came == list(range(2903, 3000))
+    held = [row for row in flown.table("nodes") if row["node"] == "orbiter"]
+    assert max(row["held_bytes"] for row in held) == 97 * 1028
+    assert held[-1]["dropped_packets"] == 2903
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--on mars true", "the hosts are rover, orbiter, earth"),
+        ("--set node.1.when_full=lowest-layer", "node.1.when_full 'lowest-layer'"),
+        ('--set path.0.flows=[{congestion="cubic"}]', "path.0.flows: others' traffic"),
+        (
+            "--set node.1.name=localhost --set link.0.to=localhost --set link.1.from=localhost",
+            "no host can be called",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(options: str, said: str, tmp_path: Path) -> None:
+    flown = run(tmp_path / "o", options, "true", scenario=STORE)
+    assert flown.code == 2
+    assert said in flown.err
+    assert not flown.folder.exists()
