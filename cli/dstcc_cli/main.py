@@ -32,6 +32,7 @@ COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
+    "shell": "A shell on a host or node of a scenario, in virtual time.",
     "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
     "tune": "Tune stock congestion controls to a scenario.",
     "train": "Train a controller on a scenario and write its policy.",

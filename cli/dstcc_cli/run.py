@@ -160,7 +160,7 @@ def command(
         wall_s=wall_s,
         force=force,
         inputs=[*scenario_files(scenario), *(path for path in (module, bpf) if path is not None)],
-        tell=_mute if as_json else partial(_tell, lost),
+        tell=_mute if as_json else partial(tell_output, lost),
     )
     if as_json:
         emit_json(_document(output, flown))
@@ -170,7 +170,7 @@ def command(
     return flown.exit_code or bool(lost)
 
 
-def _tell(lost: set[str], stream: str, data: bytes) -> None:
+def tell_output(lost: set[str], stream: str, data: bytes) -> None:
     """Pass CMD's output on as it is; what cannot be written any more does not end the run."""
     to = getattr(sys, stream)
     try:

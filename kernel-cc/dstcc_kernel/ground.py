@@ -189,7 +189,8 @@ def build_ground(
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         spaces = []
-        for users in roots or [None] * len(network.nodes):
+        owners: Sequence[int | None] = roots or [None] * len(network.nodes)
+        for users in owners:
             spaces.append(new_namespace(buffer_bytes, unsent_bytes, {**sysctls, **FORWARDING}, users=users))
         middle = new_namespace(buffer_bytes, None)
     finally:

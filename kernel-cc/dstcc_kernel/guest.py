@@ -107,6 +107,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     at: Path | None = None,
     at_limit: Callable[[int], None] | None = None,
+    at_start: Callable[[int], None] | None = None,
     out_mb: int = OUT_MB,
 ) -> GuestResult:
     """Boot ``kernel``, run ``argv`` as its only job, switch it off.
@@ -118,8 +119,8 @@ def run(
     costs nothing.
 
     ``at`` is where the guest has ``out``, and runs the job, if not at the paths of here: what is seen in the guest
-    then does not depend on these. ``at_limit`` is called with the process id of ``boot`` (the guest's processes are
-    its descendants) when ``wall_s`` has passed, while the guest still runs.
+    then does not depend on these. ``at_start`` is called with the process id of ``boot`` (the guest's processes are
+    its descendants) once that is there, and ``at_limit`` when ``wall_s`` has passed, while the guest still runs.
 
     ``out_mb`` is how much may lie in ``out`` on this machine's disk.
 
@@ -139,7 +140,15 @@ def run(
         limits = [str(max(memory_mb, out_mb)), str(_address_mb(kernel, memory_mb))]
         command = [str(kit / "boot"), *limits, str(kit / "host.so"), str(kernel), *_words(memory_mb)]
         problem = _boot(
-            command, scratch, console, out, seed=seed, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb
+            command,
+            scratch,
+            console,
+            out,
+            seed=seed,
+            wall_s=wall_s,
+            at_limit=at_limit,
+            at_start=at_start,
+            out_mb=out_mb,
         )
         ended = _ended(scratch / SAID / ENDED)
     if problem is not None:
@@ -236,6 +245,7 @@ def _boot(
     seed: int,
     wall_s: float,
     at_limit: Callable[[int], None] | None,
+    at_start: Callable[[int], None] | None,
     out_mb: int,
 ) -> str | None:
     """Run the kernel in ``scratch`` to its end; why it was stopped, if it was."""
@@ -250,6 +260,8 @@ def _boot(
         with bound_to(number):
             process = stack.enter_context(started(command, stdout=log, **how))
         try:
+            if at_start is not None:
+                at_start(process.pid)
             return _wait(process, scratch, out, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb)
         finally:
             _end(process)

@@ -63,7 +63,7 @@ def network_figure(section: Section, tables: Tables, looks: Looks, salt: str, *,
 def draw_network(
     scene: Scene,
     panels: Sequence[Drawn],
-    lines: Sequence[tuple[str, str, Any]],
+    lines: list[tuple[str, str, Any]],
     salt: str,
     *,
     narrow: bool = False,

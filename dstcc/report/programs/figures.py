@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,11 @@ MOST_PANELS = 12
 MOST_SOCKETS = 6
 """Lines of a panel: the sockets that moved most."""
 WAYS = (("down", "to Earth", COLOURS[0]), ("up", "to the spacecraft", COLOURS[1]))
-LEGEND = [("from its first node", COLOURS[0], "-"), ("back", COLOURS[1], DASHES[1]), ("held", INK, "-")]
+LEGEND: list[tuple[str, str, Any]] = [
+    ("from its first node", COLOURS[0], "-"),
+    ("back", COLOURS[1], DASHES[1]),
+    ("held", INK, "-"),
+]
 """Of a network's figure."""
 LIVE = ("established", "close-wait", "fin-wait-1", "fin-wait-2")
 
@@ -113,7 +117,7 @@ def of_node(run: ProgramRun, host: str) -> Columns:
     return {name: values[mine] for name, values in run.nodes.items()}
 
 
-def _contacts(contacts: list[list[float]]) -> Columns:
+def _contacts(contacts: list[list[float]]) -> dict[str, NDArray[Any]]:
     """As rows of times from which a link is open or not."""
     edges = [(0.0, False), *((t_s, not end) for pair in contacts for end, t_s in enumerate(pair))]
     return {

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from ..native import program
 from ..programs import programs
 from ..remains import ends_of, message_of, remove
 from .inside import PRELOAD, READ
+from .keyboard import Typing
 from .mission import AT, ERROR, HERE, MISSION, PLAYER, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
 from .native_bpf import check_program
 from .outcome import OUTPUT, digest
@@ -78,10 +79,12 @@ def fly(
     force: bool = False,
     inputs: Sequence[Path] = (),
     tell: Tell = lambda _stream, _data: None,
+    keys: int | None = None,
 ) -> Flown:
     """Run the programs of ``options`` over the scenario's links and put what they leave at ``path``.
 
-    A run whose wall limit has passed leaves what was written until then, and has a problem that names the program.
+    ``keys`` is the file that a shell's are read from. A run whose wall limit has passed leaves what was written until
+    then, and has a problem that names the program.
     Raises :class:`~dstcc.errors.InputError` for what cannot run or may not be replaced, and
     :class:`~dstcc.errors.DstccError` where the guest itself failed; then nothing is left.
     """
@@ -102,7 +105,7 @@ def fly(
         work.mkdir()
         try:
             _furnish(work, mission, options)
-            problem = _boot(work, mission, seed=scenario.run.seed, wall_s=wall_s, tell=tell)
+            problem = _boot(work, mission, seed=scenario.run.seed, wall_s=wall_s, tell=tell, keys=keys)
             meta = digest(
                 folder,
                 work,
@@ -139,7 +142,9 @@ def _home(package: str) -> Path:
     return Path(str(sys.modules[package].__file__)).resolve().parent
 
 
-def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell) -> str | None:
+def _boot(
+    work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell, keys: int | None
+) -> str | None:
     """Run the guest; why it was stopped, if it was."""
     # -S: no site-packages, whose place differs between checkouts; -P: nothing from the current folder
     words = [_python(), "-S", "-P", "-m", "dstcc_kernel.endhosts.inside"]
@@ -152,8 +157,9 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
             still_s = 0.0
         seen.append((busy_program(boot), still_s))
 
+    typing = Typing(work, keys) if keys is not None else None
     try:
-        with _telling(work, mission, tell):
+        with _telling(work, mission, tell), typing or nullcontext():
             guest.run(
                 built().kernel,
                 words,
@@ -164,6 +170,7 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
                 environment={"PYTHONPATH": str(AT / "lib")},
                 at=AT,
                 at_limit=look,
+                at_start=typing.begin if typing is not None else None,
                 out_mb=out_mb(mission),
             )
     except MissingCapabilityError as error:

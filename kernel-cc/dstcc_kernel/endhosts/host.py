@@ -5,18 +5,20 @@ files are the guest's and a full one is full), names of the other host, and no p
 and not of the guest (:mod:`.apart`), as PID 1 is. When PID 1 is killed, the kernel ends all of them, whatever they
 forked.
 
-PID 1 is told over a socket, a line each: ``start N``, ``end N SIGNAL``; it says ``ended N STATUS`` (as
-:func:`os.waitstatus_to_exitcode`) or ``failed N MESSAGE``.
+PID 1 is told over a socket, a line each: ``start N``, ``end N SIGNAL``, ``type N HEX``, ``look N``; it says
+``ended N STATUS`` (as :func:`os.waitstatus_to_exitcode`), ``failed N MESSAGE`` or ``looked N 0`` (or ``1``).
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import select
 import signal
 import socket
 import subprocess
+import termios
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ from ..namespaces import CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWUTS, enter, new_mo
 from .apart import RUN, become, furnish
 from .mission import VARIABLE, Program
 
+RELAYED = 1 << 14
+"""Bytes of a terminal's output that are passed on at once: no more than a pipe has room for."""
 GUARDED = "-900"
 """The kernel's ``oom_score_adj`` of what looks after programs: where memory ends, one of them goes."""
 
@@ -58,6 +62,8 @@ class Furniture:
     hosts_file: str
     shared: Sequence[Path]
     """Files and links of the guest's ``/run`` that it sees."""
+    terminal: int | None = None
+    """The number of a program of its that has a pseudo-terminal."""
 
 
 Pipes = Mapping[int, tuple[tuple[int, int], tuple[int, int]]]
@@ -82,6 +88,14 @@ class EndHost:
     def end(self, number: int, how: signal.Signals) -> None:
         """Send a signal to a program and what it forked, unless that went away."""
         self._line.sendall(f"end {number} {int(how)}\n".encode())
+
+    def type(self, number: int, keys: bytes) -> None:
+        """Give a program on a pseudo-terminal what was typed."""
+        self._line.sendall(f"type {number} {keys.hex()}\n".encode())
+
+    def look(self, number: int) -> None:
+        """Ask whether such a program is a shell that waits for keys; the answer is ``looked N 0`` or ``1``."""
+        self._line.sendall(f"look {number}\n".encode())
 
     def said(self) -> list[list[str]]:
         """The messages since the last call, in words."""
@@ -144,6 +158,8 @@ class _Servant:
     def __init__(self, line: socket.socket, given: Furniture, pipes: Pipes, mounts: int) -> None:
         self._line, self._given, self._pipes, self._mounts = line, given, pipes, mounts
         self._begun: dict[int, subprocess.Popen[bytes]] = {}
+        self._master: int | None = None
+        """Our end of the pseudo-terminal, if there is one."""
 
     def serve(self) -> None:
         """Do as told until the starter is gone."""
@@ -153,7 +169,10 @@ class _Servant:
         part = b""
         while True:
             watched: list[socket.socket | int] = [self._line, awake]
+            watched += [self._master] if self._master is not None else []
             ready, _, _ = select.select(watched, [], [])
+            if self._master in ready:
+                self._relay()
             if awake in ready:
                 os.read(awake, 4096)
                 self._reap()
@@ -169,12 +188,19 @@ class _Servant:
     def _do(self, what: str, number: int, more: Sequence[str]) -> None:
         if what == "start":
             self._start(number)
+        elif what == "type":
+            if self._master is not None:
+                os.write(self._master, bytes.fromhex(more[0]))
+        elif what == "look":
+            self._line.sendall(f"looked {number} {int(self._waits(number))}\n".encode())
         elif number in self._begun:
             with suppress(ProcessLookupError):
                 os.killpg(self._begun[number].pid, int(more[0]))
 
     def _start(self, number: int) -> None:
         given, (out, err) = self._given, self._pipes[number]
+        if number == given.terminal:
+            return self._start_on_terminal(number)
         try:
             self._begun[number] = subprocess.Popen(
                 list(given.programs[number].argv),
@@ -189,6 +215,55 @@ class _Servant:
             self._line.sendall(f"failed {number} {error.strerror}\n".encode())
         os.close(out[1])
         os.close(err[1])
+
+    def _start_on_terminal(self, number: int) -> None:
+        given, (_, err) = self._given, self._pipes[number]
+        self._master, slave = os.openpty()
+        try:
+            self._begun[number] = subprocess.Popen(
+                list(given.programs[number].argv),
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                preexec_fn=self._take_terminal,  # noqa: PLW1509 - there is one thread
+                env={**given.environment, VARIABLE: str(number)},
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._line.sendall(f"failed {number} {error.strerror}\n".encode())
+        os.close(slave)
+        os.close(err[1])
+
+    def _take_terminal(self) -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        self._become()
+
+    def _relay(self) -> None:
+        """Pass on what comes to the terminal, until nobody has it any more."""
+        assert self._master is not None and self._given.terminal is not None
+        out = self._pipes[self._given.terminal][0][1]
+        try:
+            data = os.read(self._master, RELAYED)
+        except OSError:
+            data = b""
+        if data:
+            os.write(out, data)
+        else:
+            os.close(self._master)
+            os.close(out)
+            self._master = None
+
+    def _waits(self, number: int) -> bool:
+        """Whether the shell is in the foreground, sleeps, and has said all: it waits for keys, and not for a child."""
+        shell = self._begun.get(number)
+        if self._master is None or shell is None or select.select([self._master], [], [], 0)[0]:
+            return False
+        try:
+            state = Path(f"/proc/{shell.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            waits_for = Path(f"/proc/{shell.pid}/wchan").read_text()
+            return state == "S" and "do_wait" not in waits_for and os.tcgetpgrp(self._master) == shell.pid
+        except OSError:
+            return False
 
     def _become(self) -> None:
         become(self._given.users, self._mounts, folder_of(self._given.name))

@@ -34,6 +34,7 @@ from .mission import (
     ENDED,
     ERROR,
     HERE,
+    KEYS,
     MISSION,
     NAMED,
     OUTCOME,
@@ -41,6 +42,7 @@ from .mission import (
     SAMPLES,
     START_NS,
     TOO_LONG,
+    WAITS,
     Mission,
     read_mission,
 )
@@ -176,8 +178,11 @@ def _launch(name: str, users: int, network: int, mission: Mission) -> EndHost:
     if mission.mptcp:
         environment["DSTCC_MPTCP"] = "1"
     programs = {number: it for number, it in enumerate(mission.programs) if it.host == name}
+    terminal = 0 if mission.terminal and 0 in programs else None
     shared = (HERE, AT.parent / PRELOAD)
-    return launch(Furniture(name, users, network, programs, environment, hosts_file(mission), shared))
+    return launch(
+        Furniture(name, users, network, programs, environment, hosts_file(mission), shared, terminal)
+    )
 
 
 class Flight:
@@ -197,6 +202,8 @@ class Flight:
         self._samplers = self._open_samplers()
         self._counts = b""
         self._full: set[str] = set()
+        self._typed = 0
+        self._waits: bool | None = None
         self._reason = ENDED
         self._stop_ns = PATIENCE_NS if mission.until_ns is None else mission.until_ns
 
@@ -232,6 +239,8 @@ class Flight:
             self._states[number].host.start(number)
         signals = list(STAGES)
         while any(state.running for state in self._states) and not self._stranded():
+            if self._mission.terminal:
+                self._type()
             now = self._now()
             while due and due[0][0] <= now:
                 due.pop(0)[1]()
@@ -276,6 +285,29 @@ class Flight:
             else:
                 self._read(one)
 
+    def _type(self) -> None:
+        """Give the shell what was typed. As long as it waits for keys so does all: looking for them takes no time."""
+        host, waits = self._states[0].host, False
+        while self._states[0].running and not self._stranded():
+            keys = AT / KEYS.format(self._typed)
+            try:
+                typed = keys.read_bytes()
+            except FileNotFoundError:
+                if not waits:
+                    self._waits = None
+                    host.look(0)
+                    while self._waits is None and self._states[0].running:
+                        self._wait(self._now() + PATIENCE_NS)
+                    waits = bool(self._waits)
+                    if not waits:
+                        return
+                    (AT / WAITS).write_text(str(self._typed))
+                continue
+            self._typed += 1
+            waits = False
+            host.type(0, typed)
+            return
+
     def _read(self, pipe: int) -> bool:
         """Read from a program's output; whether there was something."""
         data = os.read(pipe, READ)
@@ -289,6 +321,9 @@ class Flight:
         kind, number = words[0], int(words[1])
         if number < 0:
             raise DstccError(f"an end host failed: {words[2]}")
+        if kind == "looked":
+            self._waits = words[2] == "1"
+            return
         state, now = self._states[number], self._now()
         if kind == "failed":
             state.failed = words[2]

@@ -19,6 +19,8 @@ HERE = Path("/run/here")
 """Where a guest has the folder that ``dstcc`` was called in, read-only."""
 MISSION, OUTCOME, ERROR = "mission.json", "outcome.json", "error.txt"
 SAMPLES, DEVICES, RUNNING, STDOUT, STDERR = "samples.bin", "devices.json", "running", "stdout", "stderr"
+KEYS, WAITS = "keys-{}", "waits"
+"""Of a shell: what was typed, a file each; and how many of them it had when it began to wait for more."""
 LINKS_PLAN, PLAYER = "links.txt", "links"
 """The program that plays a network's links, and its plan."""
 VARIABLE = "DSTCC_PROGRAM"
@@ -72,6 +74,8 @@ class Mission:
     """That the files of one end host may take."""
     mptcp: bool = False
     capture: bool = False
+    terminal: bool = False
+    """The first program is a shell on a pseudo-terminal: while it waits for keys, mission time stands."""
     module: str | None = None
     """A kernel module to load before all else."""
     hosts: tuple[str, ...] = HOSTS

@@ -84,6 +84,8 @@ class Options:
     disk_mb: int = 256
     module: Path | None = None
     bpf: Path | None = None
+    shell: str | None = None
+    """The host of a shell on a terminal, in the place of ``command``: "": where paths begin."""
     here: Path = field(default_factory=Path.cwd)
     """The folder that relative programs are of."""
 
@@ -102,7 +104,10 @@ def plan(scenario: Scenario, options: Options) -> Mission:
     paths = draw_links(scenario, scenario.run.seed)
     transport, longest_s = scenario.transport, max(map(rtt_s, paths)) / scale
     flights = [link.rate_bps * rtt_s(link) / 8 for link in paths]
-    programs = programs_of(options, hosts, first=hosts[0] if network is None else hosts[network.source])
+    first = hosts[0] if network is None else hosts[network.source]
+    if options.shell:
+        first = _host(options.shell, hosts, "--on")
+    programs = programs_of(options, hosts, first)
     return Mission(
         scale=scale,
         seed=scenario.run.seed,
@@ -118,13 +123,14 @@ def plan(scenario: Scenario, options: Options) -> Mission:
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
         congestion=_congestion(options),
         programs=programs,
-        environment=_environment(scenario, scale),
+        environment=_environment(scenario, scale) | _prompt(scenario, scale, options),
         until_ns=None if for_s is None else round(for_s / scale * 1e9),
         linger_ns=round(longest_s * 1e9) if len(programs) > 1 else 0,
         sample_ns=max(1_000_000, round(longest_s / SAMPLES_PER_RTT * 1e9)),
         disk_mb=options.disk_mb,
         mptcp=options.mptcp,
         capture=options.pcapng,
+        terminal=options.shell is not None,
         hosts=hosts,
         network=network,
         longest_ns=0 if network is None else round(longest_s * 5e8),
@@ -142,17 +148,22 @@ def programs_of(options: Options, hosts: Sequence[str], first: str) -> tuple[Pro
     found = [Program(first, _found(options.command, "CMD", options.here))]
     others = [("--earth", EARTH, text) for text in options.earth]
     for option, node, text in (*others, *(("--on", node, text) for node, text in options.on)):
-        host = node if node in hosts else slug(node)
-        if host not in hosts:
-            raise InputError(
-                f"{option}{f' {node}' if option == '--on' else ''}: the hosts are {', '.join(hosts)}"
-            )
+        host = _host(node, hosts, option)
         try:
             words = tuple(shlex.split(text))
         except ValueError as error:
             raise InputError(f"{option} {text}: {str(error).lower()}") from None
         found.append(Program(host, _found(words, option, options.here)))
     return tuple(found)
+
+
+def _host(node: str, hosts: Sequence[str], option: str) -> str:
+    """The host of a node, by either's name."""
+    host = node if node in hosts else slug(node)
+    if host not in hosts:
+        named = f"{option} {node}" if option == "--on" else option
+        raise InputError(f"{named}: the hosts are {', '.join(hosts)}")
+    return host
 
 
 def memory_mb(mission: Mission) -> int:
@@ -257,6 +268,23 @@ def _environment(scenario: Scenario, scale: float) -> dict[str, str]:
         "DSTCC_HERE": str(HERE),
         "DSTCC_SCALE": f"{scale:g}",
         "DSTCC_SEED": str(scenario.run.seed),
+    }
+
+
+SHELL = ("bash", "--norc", "--noprofile", "-i")
+
+
+def _prompt(scenario: Scenario, scale: float, options: Options) -> dict[str, str]:
+    """Of a shell: mission time, to the millisecond, the host and the folder."""
+    if options.shell is None:
+        return {}
+    begin_us = _clock_s(scenario) * 10**6
+    ms = f"$(( (${{EPOCHREALTIME/./}} - {begin_us}) / 1000 * {round(scale * 1000)} / 1000 ))"
+    return {
+        "TERM": os.environ.get("TERM", "dumb"),
+        "PROMPT_COMMAND": f"_ms={ms}; printf -v MISSION_S '%d.%03d' $((_ms / 1000)) $((_ms % 1000))",
+        "PS1": "[+${MISSION_S} s] \\h:\\w\\$ ",
+        "HISTFILE": "",
     }
 
 

@@ -32,19 +32,29 @@ def busy_program(boot: int) -> int | None:
 
 def _processor_ticks(boot: int) -> dict[int, int]:
     """Processor time of all processes below ``boot``."""
-    parents, ticks = {}, {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended
-        pid = int(path.parent.name)
-        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
-    below, new = set[int](), {boot}
+    found = {pid: _fields(pid) for pid in below(boot)}
+    return {pid: int(fields[11]) + int(fields[12]) for pid, fields in found.items() if fields}
+
+
+def below(boot: int) -> dict[int, int]:
+    """``boot`` and all processes below it, with their parents."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        if fields := _fields(int(path.name)):
+            parents[int(path.name)] = int(fields[1])
+    found, new = set[int](), {boot}
     while new:
-        below |= new
-        new = {pid for pid, parent in parents.items() if parent in new} - below
-    return {pid: ticks[pid] for pid in below if pid in ticks}
+        found |= new
+        new = {pid for pid, parent in parents.items() if parent in new} - found
+    return {pid: parents[pid] for pid in found if pid in parents}
+
+
+def _fields(pid: int) -> list[str]:
+    """Of a process's state behind its name; none of one that has ended."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _number(pid: int) -> int | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
-from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
+from dstcc_kernel.endhosts.mission import HOSTS, VARIABLE, Mission, read_mission
 from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
 from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient, _notes, _programs, distortions_of
 from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, memory_mb, plan
@@ -33,7 +33,8 @@ def planned(*settings: str, **options: object) -> Mission:
 
 def test_names_are_the_links() -> None:
     assert slug("Relay 1") == "relay-1" and slug("Ka-Band/λ") == "ka-band"
-    lines = hosts_file(["Relay 1", "λ"]).splitlines()
+    mission = planned("link.1.name=λ")
+    lines = hosts_file(mission).splitlines()
     assert lines == [
         "127.0.0.1 localhost",
         "10.1.0.1 craft craft-1 craft-relay-1",
@@ -41,7 +42,7 @@ def test_names_are_the_links() -> None:
         "10.2.0.1 craft-2",
         "10.2.0.2 earth-2",
     ]
-    assert variables(["a", "b"])["DSTCC_EARTH_2"] == "10.2.0.2"
+    assert variables(mission)["DSTCC_EARTH_2"] == "10.2.0.2"
 
 
 @pytest.mark.parametrize(("scale", "packets", "warns"), [(1, 90, False), (1, 92, True), (2, 92, False)])
@@ -123,7 +124,7 @@ def test_a_bigger_disk_needs_memory() -> None:
 
 def test_lines_are_stamped_when_they_are_whole(tmp_path: Path) -> None:
     """Mission time is the scale times the guest's; a meter's returns are lines; what has no end comes at the end."""
-    logs = Logs(tmp_path, 10.0, 1 << 20)
+    logs = Logs(tmp_path, HOSTS, 10.0, 1 << 20)
     logs.add(1_000_000_000, "craft", 0, "out", b"one\ntw")
     logs.add(2_000_000_000, "craft", 0, "out", b"o\n10 %\r20 %\r")
     logs.add(2_500_000_000, "craft", 0, "err", b"\xff\n")
@@ -142,7 +143,7 @@ def test_lines_are_stamped_when_they_are_whole(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_and_a_log_without_end(tmp_path: Path) -> None:
-    logs = Logs(tmp_path, 1.0, 4 * LONGEST)
+    logs = Logs(tmp_path, HOSTS, 1.0, 4 * LONGEST)
     for _ in range(8):
         logs.add(0, "craft", 1, "out", b"x" * (LONGEST + 1))
     logs.close(0)

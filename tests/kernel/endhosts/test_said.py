@@ -30,7 +30,7 @@ DEVICES = [{"down": 3, "up": 4}]
         (("programs", 0, "exit_code"), 10**30, "programs.0.exit_code: "),
         (("programs", 0, "ended_ns"), "1", "programs.0.ended_ns: "),
         (("missed_packets",), -1, "missed_packets: "),
-        (("full",), ["mars"], "full.0: "),
+        (("full",), ["mars"], "there is no host mars"),
         (("left_out", "craft"), {"a\ndstcc: x": {"count": 1, "named": []}}, r"craft.a\\ndstcc: x.*: String"),
         (("left_out", "craft"), {"x": {"count": 1, "named": ["\x1b[2J"]}}, "named.0: String should match"),
         (("missed_packets",), 1 << 63, "missed_packets: "),

@@ -1,0 +1,80 @@
+"""``dstcc shell``: a shell on a host of a scenario, for looking around."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from .kernel import WHICH
+from .output import notice
+from .run import tell_output
+
+WALL_S = 7 * 86_400.0
+"""Real seconds that somebody may look around."""
+
+
+@click.command(short_help="A shell on a host or node of a scenario, in virtual time.")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--on", metavar="NODE", default="", help="The host.  [default: where the data begin]")
+@WHICH
+@click.option("--seed", type=int, metavar="K", help="Of all random draws.  [default: the scenario's, or 1]")
+@click.option("--scale", metavar="S", help="Mission seconds a second of the programs stands for, or auto.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
+)
+def command(
+    *, scenario: Path, on: str, seed: int | None, scale: str | None, settings: tuple[str, ...]
+) -> int:
+    """Open bash on a host of SCENARIO, with the mission time in its prompt.
+
+    Mission time stands while the shell waits for keys; a command takes the time that it takes there. What is written is
+    gone with the shell.
+    """
+    from dstcc.run.backends import require_pyroute2
+
+    require_pyroute2("dstcc shell")
+    from dstcc_kernel.endhosts.flight import fly
+    from dstcc_kernel.endhosts.planning import SHELL, Options
+
+    from dstcc.scenario import Override, load_scenario, parse_override
+
+    overrides = [parse_override(text) for text in settings]
+    overrides += [Override(("run", "seed"), seed)] if seed is not None else []
+    overrides += [parse_override(f"run.scale={scale}")] if scale is not None else []
+    loaded = load_scenario(scenario, overrides)
+    lost: set[str] = set()
+    with tempfile.TemporaryDirectory(prefix="dstcc-shell-") as folder, _keys_at_once():
+        flown = fly(
+            Path(folder, "run"),
+            loaded,
+            Options(command=SHELL, shell=on),
+            argv=sys.argv,
+            wall_s=WALL_S,
+            tell=partial(tell_output, lost),
+            keys=sys.stdin.fileno(),
+        )
+    if flown.problem:
+        notice(flown.problem)
+    return flown.exit_code
+
+
+@contextmanager
+def _keys_at_once() -> Iterator[None]:
+    """Let a terminal hand on each key as it is: the guest's own echoes them, and obeys Ctrl-C."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    tty.setraw(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,107 @@
+"""Keys for a shell in a guest, and the guest's halt while it waits for them.
+
+Each piece that is typed becomes a file (:data:`.mission.KEYS`): the guest sees new files of the run's folder, not that
+one grows. A shell that waits says how many it has had, and looks for the next over and over, so that mission time
+stands; as long as there is none the kernel's process is stopped, and takes no processor.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from .mission import KEYS, WAITS
+from .spinning import below
+
+END_OF_FILE = b"\x04"
+"""What a terminal makes an end of file of, and a shell its end."""
+LOOK_S, MOST = 0.02, 1 << 12
+KERNEL = b"time-travel="
+"""Of the command line of a guest's kernel."""
+
+
+class Typing:
+    """A thread that hands on what ``keys`` has, while the block lasts."""
+
+    def __init__(self, work: Path, keys: int) -> None:
+        self._work, self._keys, self._typed = work, keys, 0
+        self._boot: int | None = None
+        self._stopped: int | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> Typing:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def begin(self, boot: int) -> None:
+        """The guest is there: its processes are below that one."""
+        self._boot = boot
+
+    def _follow(self) -> None:
+        ended = False
+        while not self._done.is_set():
+            ready = [] if ended else select.select([self._keys], [], [], LOOK_S)[0]
+            if ready:
+                typed = os.read(self._keys, MOST)
+                ended = not typed
+                self._put(typed or END_OF_FILE)
+            elif ended:
+                self._done.wait(LOOK_S)
+            if self._stopped is None and self._is_waiting():
+                self._stop()
+        self._go_on()
+
+    def _put(self, typed: bytes) -> None:
+        part = self._work / "part"
+        part.write_bytes(typed)
+        part.rename(self._work / KEYS.format(self._typed))
+        self._typed += 1
+        self._go_on()
+
+    def _is_waiting(self) -> bool:
+        """Whether the shell has had all that was typed."""
+        try:
+            with open(self._work / WAITS, opener=_no_link) as file:
+                return file.read(20) == str(self._typed)
+        except (OSError, UnicodeDecodeError):
+            return False
+
+    def _stop(self) -> None:
+        found = _kernel(self._boot) if self._boot is not None else None
+        if found is not None:
+            with suppress(ProcessLookupError):
+                os.kill(found, signal.SIGSTOP)
+                self._stopped = found
+
+    def _go_on(self) -> None:
+        if self._stopped is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._stopped, signal.SIGCONT)
+        self._stopped = None
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _kernel(boot: int) -> int | None:
+    """The kernel's own process below ``boot``: those that it traces have its command line, too, and are below it."""
+    parents = below(boot)
+    of_kernel = {pid for pid in parents if KERNEL in _command_line(pid)}
+    return next((pid for pid in sorted(of_kernel) if parents[pid] not in of_kernel), None)
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path("/proc", str(pid), "cmdline").read_bytes()
+    except OSError:
+        return b""
