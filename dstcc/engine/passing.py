@@ -149,6 +149,21 @@ def _first_hop(path: Link) -> Link:
 # ------------------------------------------------------------------------------------------------- one packet's way
 
 
+def contacts_s(line: Line, until_ns: int) -> list[tuple[float, float]]:
+    """When a link is up within the run."""
+    t_ns, bps = line.rate
+    contacts: list[tuple[float, float]] = []
+    for at, rate, end in zip(t_ns.tolist(), bps.tolist(), [*t_ns[1:].tolist(), until_ns], strict=True):
+        if rate <= 0 or at >= until_ns:
+            continue
+        begin, until = at / 1e9, min(end, until_ns) / 1e9
+        if contacts and contacts[-1][1] == begin:
+            contacts[-1] = (contacts[-1][0], until)
+        else:
+            contacts.append((begin, until))
+    return contacts
+
+
 def arrival_ns(lines: Sequence[Line], at_ns: int, until_ns: int) -> tuple[int, int]:
     """When what is ready at ``at_ns`` comes over a row of links if it waits at each until that is up, and how many of
     them it passes before ``until_ns``: all, if it arrives."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dstcc.engine import EngineConfig
 from dstcc.engine.config import Link
-from dstcc.engine.passing import NEVER_NS, Line, Passage, lines_of, network_of, passage
+from dstcc.engine.passing import NEVER_NS, Line, Passage, contacts_s, lines_of, network_of, passage
 from dstcc.scenario import Scenario, Source, describe, draw_trial, engine_config
 from dstcc.scenario.network import nodes_on
 
@@ -130,21 +130,6 @@ def _unused(scenario: Scenario) -> Iterator[str]:
     for number, link in enumerate(scenario.link):
         if number not in used:
             yield f"link {link.name}: on no path; nothing goes over it"
-
-
-def contacts_s(line: Line, until_ns: int) -> list[tuple[float, float]]:
-    """When a link is up within the run."""
-    t_ns, bps = line.rate
-    contacts: list[tuple[float, float]] = []
-    for at, rate, end in zip(t_ns.tolist(), bps.tolist(), [*t_ns[1:].tolist(), until_ns], strict=True):
-        if rate <= 0 or at >= until_ns:
-            continue
-        begin, until = at / NS_PER_S, min(end, until_ns) / NS_PER_S
-        if contacts and contacts[-1][1] == begin:
-            contacts[-1] = (contacts[-1][0], until)
-        else:
-            contacts.append((begin, until))
-    return contacts
 
 
 def _drawn(scenario: Scenario, source: Source) -> tuple[EngineConfig, tuple[Link, ...]]:

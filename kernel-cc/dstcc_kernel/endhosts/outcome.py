@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
-from dstcc.engine.passing import Line
+from dstcc.engine.passing import Line, contacts_s
 from dstcc.errors import RunError
 from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.run.network_plan import contacts_s
 from dstcc.scenario import describe, draw_links, link_notes, rtt_s, to_toml
 from dstcc.scenario.distortions import distortions, uncounted
 from dstcc.version import __version__
