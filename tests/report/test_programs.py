@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
-from dstcc_kernel.endhosts.records import LINKS, SOCKETS
+from dstcc_kernel.endhosts.records import LINKS, NODES, SOCKETS
 
 from dstcc.errors import RunError
-from dstcc.report.programs import figures, load_program_run
+from dstcc.report.programs import figures, load_program_run, page
 from dstcc.report.programs.load import SHOWN_LINES
 from dstcc.report.programs.page import render_program_run
 
@@ -294,3 +294,67 @@ def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:
 def test_there_is_nothing_to_compare_it_with(run: Path, words: list[str], said: str) -> None:
     done = report(run, *(word.format(run=run) for word in words))
     assert done.exit_code == 2 and said in done.output
+
+
+NETWORK = {
+    "nodes": [
+        {"host": "craft", "name": "craft", "storage_bytes": 0},
+        {"host": "orbiter", "name": "orbiter", "storage_bytes": 5000},
+        {"host": "earth", "name": "earth", "storage_bytes": 0},
+    ],
+    "paths": [{"name": "mars+home", "via": ["mars", "home"], "rtt_s": 700.0}],
+    "links": [
+        LINK | {"from": "craft", "to": "orbiter", "contacts": [[0.0, 5.0], [15.0, 90.0]]},
+        LINK | {"name": "home", "from": "orbiter", "to": "earth", "contacts": []},
+    ],
+}
+
+
+def network(tmp_path: Path, **meta: Any) -> Path:
+    """A run over a node, which held 0, 4,000 and 1,000 bytes and dropped two packets."""
+    folder = write(tmp_path / "run", socket("1000", 100, link="mars+home"), LINES)
+    (folder / "run.json").write_text(json.dumps(META | NETWORK | meta))
+    rows = [
+        {"t_s": t_s, "node": "orbiter", "held_packets": 0, "held_bytes": held, "dropped_packets": number}
+        | {"lost_in_restarts_packets": 0}
+        for number, (t_s, held) in enumerate(zip(TIMES, (0, 4000, 1000), strict=True))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, NODES), folder / "nodes.parquet")
+    return folder
+
+
+def test_the_page_of_a_network_says_where_bytes_waited(tmp_path: Path) -> None:
+    """On average from 0 to 20 s: 0 for 10 s, then 4,000 for 10 s. Sockets are on paths."""
+    run = load_program_run(network(tmp_path))
+    (row,) = page.node_rows(run)
+    assert (row["host"], row["most_bytes"], row["mean_bytes"], row["dropped"]) == ("orbiter", 4000, 2000, 2)
+    text = render_program_run(run).replace("\u202f", " ")
+    assert "What nodes held and links carried over mission time. orbiter held at most 4 kB." in text
+    assert "<td>5 kB</td><td>4 kB</td><td>2 kB</td><td>2</td><td>0</td>" in text
+    assert "<td>craft, orbiter</td>" in text
+    (panel,) = figures.socket_panels(run, "rtt_s", lambda link: float(str(link["rtt_s"])))
+    assert (panel[0], panel[2]) == ("mars+home", 700.0)
+    open_ = figures._contacts(NETWORK["links"][0]["contacts"])
+    assert dict(zip(open_["t_s"], open_["open"], strict=True)) == {
+        0.0: True,
+        5.0: False,
+        15.0: True,
+        90.0: False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("meta", "said"),
+    [
+        ({"nodes": [{"host": "../x", "storage_bytes": 0}]}, "nodes.0.host: must be a host's name"),
+        ({"paths": None}, "paths: must be a list"),
+        (
+            {"links": [{**NETWORK["links"][0], "contacts": [[1.0]]}]},
+            "links.0.contacts: must be pairs of times",
+        ),
+        ({"links": [LINK]}, "links.0.contacts: is missing"),
+    ],
+)
+def test_what_no_network_is_like_is_refused(meta: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=said):
+        load_program_run(network(tmp_path, **meta))

@@ -16,7 +16,8 @@ from dstcc_kernel.endhosts.mission import Mission
 from dstcc_kernel.endhosts.naming import address
 from dstcc_kernel.endhosts.records import write_tables
 from dstcc_kernel.endhosts.said import MOST_NS
-from dstcc_kernel.endhosts.sampling import HEAD, MPTCP, QDISC, TCP
+from dstcc_kernel.endhosts.sampling import HEAD, MPTCP, PLAYED, QDISC, TCP
+from dstcc_kernel.network import Network
 
 from dstcc.errors import KernelError
 from scripts.fuzzing import guests
@@ -104,6 +105,34 @@ def test_a_connections_numbers_begin_anywhere(tmp_path: Path, mission: Mission) 
     path.write_bytes(b"".join(record(body, kind=1) for body in said))
     write_tables(path, mission, DEVICES, tmp_path)
     assert pq.read_table(tmp_path / "connections.parquet")["written_bytes"].to_pylist() == [0, 7]
+
+
+def test_numbers_of_played_links_are_rows_of_links_and_nodes(tmp_path: Path, mission: Mission) -> None:
+    """Seven of each way, then four of each node (``kernel-cc/links/ways.hpp``); another size is refused."""
+    network = Network(("a", "b"), ((0, 1),), ((0,),), ("p",), (0, 0), ())
+    over = replace(mission, network=network, hosts=("a", "b"), scale=2.0)
+    path, numbers = tmp_path / "samples.bin", struct.pack("=22Q", *range(22))
+    path.write_bytes(record(numbers, t_ns=3 * 10**9, kind=PLAYED))
+    write_tables(path, over, [], tmp_path)
+    down, up = pq.read_table(tmp_path / "links.parquet").to_pylist()
+    assert (down["t_s"], down["way"], up["way"]) == (6.0, "down", "up")
+    assert (down["delivered_packets"], down["under_way_packets"], up["delivered_packets"]) == (0, 6, 7)
+    first, second = pq.read_table(tmp_path / "nodes.parquet").to_pylist()
+    assert first == {
+        "t_s": 6.0, "node": "a", "held_packets": 14, "held_bytes": 15, "dropped_packets": 16,
+        "lost_in_restarts_packets": 17,
+    }  # fmt: skip
+    assert (second["node"], second["lost_in_restarts_packets"]) == ("b", 21)
+    path.write_bytes(record(numbers[:-8], kind=PLAYED))
+    with pytest.raises(KernelError, match="168 bytes of links and nodes, which have 176"):
+        write_tables(path, over, [], tmp_path)
+
+
+def test_addresses_of_ipv6_sockets_are_those_they_have(tmp_path: Path) -> None:
+    """IPv4's in IPv6's clothes are IPv4's."""
+    assert records._address(socket.AF_INET6, bytes(10) + b"\xff\xff\x0a\x01\x00\x02") == "10.1.0.2"
+    assert records._address(socket.AF_INET6, b"\xfd" + bytes(14) + b"\x03") == "[fd00::3]"
+    assert records._address(socket.AF_INET, b"\x0a\x01\x00\x02" + bytes(12)) == "10.1.0.2"
 
 
 # ------------------------------------------------------------------------------------------------- Linux's layouts
