@@ -213,7 +213,8 @@ class Flight:
         time.clock_settime(time.CLOCK_REALTIME, self._mission.clock_s)
         self._start_ns = time.monotonic_ns()
         self._stage.begin(self._start_ns)
-        (AT / DEVICES).write_text(json.dumps(self._stage.devices()))
+        if self._stage.netem:
+            (AT / DEVICES).write_text(json.dumps(self._stage.devices()))
         with (AT / SAMPLES).open("wb") as samples, (AT / RUNNING).open("wb") as running:
             self._samples, self._running = samples, running.fileno()
             self._fly()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from dstcc.errors import InputError
+from dstcc.errors import InputError, KernelError
 
 from ..ground import LEAST_MTU6
 from ..network import Network, node_address, node_address6, path_address6
@@ -45,6 +45,12 @@ def hosts_of(nodes: Sequence[str]) -> tuple[str, ...]:
             )
         hosts.append(host)
     return tuple(hosts)
+
+
+def check_hosts(path: Path, mission: Mission, named: set[str]) -> None:
+    """Raise :class:`KernelError` where a guest's file names a host that there is not."""
+    if unknown := sorted(named - {*mission.hosts}):
+        raise KernelError(f"{path.name}: there is no host {unknown[0]}")
 
 
 def address(host: str, link: int) -> str:

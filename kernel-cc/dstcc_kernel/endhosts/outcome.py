@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
-from dstcc.engine.passing import Line, contacts_s
 from dstcc.errors import RunError
 from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.scenario import describe, draw_links, link_notes, rtt_s, to_toml
+from dstcc.scenario import link_notes, to_toml
 from dstcc.scenario.distortions import distortions, uncounted
 from dstcc.version import __version__
 
@@ -38,17 +37,17 @@ from ..backend import built
 from ..confinement import lacking
 from ..plan import MAX_RTT_S
 from ..remains import check_names, ends_of
+from .link_records import full_rtts, links_record, network_record
 from .logs import kept_log, lines_of, log_of
 from .mission import NAMED, SAMPLES, Mission
 from .packets import capture_name, write_capture
-from .planning import PROGRAMS_RTT_S, links_of
+from .planning import PROGRAMS_RTT_S
 from .records import write_tables
 from .said import read_devices, read_outcome
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
 
-    from ..job import LinkJob
     from .planning import Options
 
 SCHEMA, KIND = 1, "programs"
@@ -62,8 +61,6 @@ GAVE_UP = re.compile(
 """Of last words: what programs say when they, or the other end, have waited too long."""
 CLIPPED_S = 40.0
 """Linux's first timeout is three round trips, and 120 s at most."""
-FULL_PACKET_BYTES = 1500
-"""Of a queue that counts packets."""
 
 
 def digest(
@@ -110,8 +107,8 @@ def digest(
         "mission_s": said.get("end_ns", 0) / 1e9 * mission.scale,
         "wall_s": wall_s,
         "ended": said.get("reason", "stopped"),
-        "links": _links(scenario, mission, said.get("end_ns", 0) / 1e9 * mission.scale),
-        **_network(scenario, mission),
+        "links": links_record(scenario, mission, said.get("end_ns", 0) / 1e9 * mission.scale),
+        **network_record(scenario, mission),
         "programs": _programs(mission, said, folder),
         "problem": problem,
     }
@@ -145,26 +142,8 @@ def distortions_of(mission: Mission) -> tuple[str, ...]:
         f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
         "lost; --scale auto"
     )
-    full_s = {name: scale * each for name, each in _full_rtts(mission).items()}
+    full_s = {name: scale * each for name, each in full_rtts(mission).items()}
     return (*((clipped,) if longest_s > CLIPPED_S else ()), *uncounted(scale, full_s), *own)
-
-
-def _full_rtts(mission: Mission) -> dict[str, float]:
-    """Of each link, or path, a round trip behind full queues, in emulated seconds."""
-    each = [_full_s(link) for link in mission.links]
-    if mission.network is None:
-        return {link.name: full_s for link, full_s in zip(mission.links, each, strict=True)}
-    network = mission.network
-    return {
-        name: sum(each[link] for link in path)
-        for name, path in zip(network.names, network.paths, strict=True)
-    }
-
-
-def _full_s(link: LinkJob) -> float:
-    """A round trip behind a full queue of full packets, in emulated seconds."""
-    longest_ns = max(step.delay_ns for step in link.down.steps)
-    return 2 * longest_ns / 1e9 + 8 * FULL_PACKET_BYTES * link.down.queue_packets / link.down.rate_bps
 
 
 def _longest_s(mission: Mission) -> float:
@@ -183,42 +162,6 @@ def _own(mission: Mission) -> tuple[str, ...]:
         f"(ping's pause of 1 s, and the times it prints; curl's patience of 300 s → {300 * scale:g} s)",
         *distortions(scale, (mission.congestion,), longest_s=0.0),  # a long round trip is said above
     )
-
-
-def _links(scenario: Scenario, mission: Mission, until_s: float) -> list[dict[str, Any]]:
-    """Each link; of a network with the hosts at its ends, and when it is up."""
-    lines = links_of(scenario)
-    found = [describe(link, until_s) for link in lines]
-    if mission.network is None:
-        return found
-    hosts, until_ns = mission.network.nodes, round(until_s * 1e9)
-    return [
-        {
-            **said,
-            "from": hosts[tail],
-            "to": hosts[head],
-            "contacts": [list(contact) for contact in contacts_s(Line(link.name, 0, 1, link), until_ns)],
-        }
-        for said, link, (tail, head) in zip(found, lines, mission.network.ends, strict=True)
-    ]
-
-
-def _network(scenario: Scenario, mission: Mission) -> dict[str, Any]:
-    """A network's nodes, by their hosts, and paths."""
-    network = mission.network
-    if network is None:
-        return {}
-    paths = draw_links(scenario, scenario.run.seed)
-    return {
-        "nodes": [
-            {"host": host, **node.model_dump(mode="json")}
-            for host, node in zip(network.nodes, scenario.node, strict=True)
-        ],
-        "paths": [
-            {"name": name, "via": [mission.links[link].name for link in via], "rtt_s": rtt_s(path)}
-            for name, via, path in zip(network.names, network.paths, paths, strict=True)
-        ],
-    }
 
 
 def _programs(mission: Mission, said: dict[str, Any], folder: Path) -> list[dict[str, Any]]:

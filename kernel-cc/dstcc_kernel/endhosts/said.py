@@ -12,6 +12,7 @@ from dstcc.errors import KernelError
 
 from ..remains import document_of, message_of
 from .mission import DEVICES, OUTCOME, RUNNING, Mission
+from .naming import check_hosts
 
 MOST_NS = 366 * 86_400 * 10**9
 """Of a guest's clock: :data:`.planning.LONGEST_S`, and the time that programs are given to end."""
@@ -73,9 +74,7 @@ def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
         raise KernelError(
             f"{path.name}: programs: {len(found.programs)} of them, but {len(mission.programs)} were run"
         )
-    named = {*found.full, *found.cut, *found.left_out}
-    if unknown := sorted(named - {*mission.hosts}):
-        raise KernelError(f"{path.name}: there is no host {unknown[0]}")
+    check_hosts(path, mission, {*found.full, *found.cut, *found.left_out})
     return found.model_dump()
 
 
@@ -88,7 +87,7 @@ def read_devices(work: Path, mission: Mission) -> list[dict[str, int]]:
         return []
     except ValidationError as error:
         raise _broken(path, error) from None
-    if mission.network is None and len(found) != len(mission.links):
+    if len(found) != len(mission.links):
         raise KernelError(f"{path.name}: {len(found)} links, but {len(mission.links)} were laid")
     return [one.model_dump() for one in found]
 
