@@ -296,7 +296,8 @@ def test_there_is_nothing_to_compare_it_with(run: Path, words: list[str], said: 
     assert done.exit_code == 2 and said in done.output
 
 
-NETWORK = {
+UP = [[0.0, 5.0], [15.0, 90.0]]
+NETWORK: dict[str, Any] = {
     "nodes": [
         {"host": "craft", "name": "craft", "storage_bytes": 0},
         {"host": "orbiter", "name": "orbiter", "storage_bytes": 5000},
@@ -304,7 +305,7 @@ NETWORK = {
     ],
     "paths": [{"name": "mars+home", "via": ["mars", "home"], "rtt_s": 700.0}],
     "links": [
-        LINK | {"from": "craft", "to": "orbiter", "contacts": [[0.0, 5.0], [15.0, 90.0]]},
+        LINK | {"from": "craft", "to": "orbiter", "contacts": UP},
         LINK | {"name": "home", "from": "orbiter", "to": "earth", "contacts": []},
     ],
 }
@@ -334,7 +335,7 @@ def test_the_page_of_a_network_says_where_bytes_waited(tmp_path: Path) -> None:
     assert "<td>craft, orbiter</td>" in text
     (panel,) = figures.socket_panels(run, "rtt_s", lambda link: float(str(link["rtt_s"])))
     assert (panel[0], panel[2]) == ("mars+home", 700.0)
-    open_ = figures._contacts(NETWORK["links"][0]["contacts"])
+    open_ = figures._contacts(UP)
     assert dict(zip(open_["t_s"], open_["open"], strict=True)) == {
         0.0: True,
         5.0: False,
