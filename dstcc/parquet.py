@@ -26,7 +26,9 @@ def parquet_file(path: Path, words: Sequence[str] = ()) -> Iterator[pq.ParquetFi
     """A file, open to be read by this module; of the columns ``words`` each text is read once."""
     if path.exists() and not path.is_file():
         raise OSError("is not a regular file")
-    with pq.ParquetFile(path, pre_buffer=False, read_dictionary=list(words)) as file:
+    with pq.ParquetFile(
+        path, pre_buffer=False, read_dictionary=list(words), page_checksum_verification=True
+    ) as file:
         names = file.schema_arrow.names
         twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:

@@ -11,6 +11,7 @@
     nodes.parquet     with nodes: a row a trial, node and slot: what it holds, and what it dropped
     hops.parquet      with nodes: a row a trial, link and slot: packets that were put on it
     *.qlog, *.pcapng  every packet of a trial, on request
+    SHA256SUMS        the checksums of these files (:mod:`dstcc.sums`)
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.draws import draw_lines
 from dstcc.scenario.notes import notes_on_coding
+from dstcc.sums import NAME as SHA256SUMS
+from dstcc.sums import Sums, read_sums, write_sums
 from dstcc.version import __version__
 
 from .agreement import (
@@ -143,6 +146,8 @@ class Run:
     """``scenario.toml`` as resolved."""
     trials: list[dict[str, Any]]
     """The rows of ``trials.parquet``."""
+    sums: Sums = Sums(Path(), {}, RunError)  # noqa: RUF009 - of no file
+    """Its files' checksums; a table is checked when it is first read."""
 
     def stream(self, moved_to: Path | None = None) -> Path | None:
         """The stream directory that the run was made from, ``None`` for a synthetic video.
@@ -207,6 +212,7 @@ class Run:
         else:
             check_links(path, rows, self.meta)
             check_samples(path, trial, rows)
+        self.sums.check(path.name)
         return rows.select(list(columns))
 
     def links(self) -> pa.Table:
@@ -217,6 +223,7 @@ class Run:
         rows = read_table(path, READ)
         check_links(path, rows, self.meta)
         check_order(path, rows, ("seed", "link"))
+        self.sums.check(path.name)
         return rows
 
     def nodes(self) -> pa.Table:
@@ -230,7 +237,12 @@ class Run:
     def _of_network(self, name: str, schema: pa.Schema) -> pa.Table:
         if not self.scenario.get("node"):
             return schema.empty_table()
-        return read_table(self.path / f"{name}.parquet", schema)
+        return self._table(f"{name}.parquet", schema)
+
+    def _table(self, name: str, schema: pa.Schema) -> pa.Table:
+        rows = read_table(self.path / name, schema)
+        self.sums.check(name)
+        return rows
 
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
@@ -249,11 +261,11 @@ class Run:
 
     @cached_property
     def _chunks(self) -> pa.Table:
-        return read_table(self.path / "chunks.parquet", ALWAYS)
+        return self._table("chunks.parquet", ALWAYS)
 
     @cached_property
     def _samples(self) -> pa.Table:
-        return read_table(self.path / "samples.parquet", SAMPLES)
+        return self._table("samples.parquet", SAMPLES)
 
 
 def write_run(
@@ -339,6 +351,7 @@ def write_run(
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_relate_paths(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
+        write_sums(folder, RunError)
     return Finished(rows, meta)
 
 
@@ -376,7 +389,9 @@ def load_run(path: Path) -> Run:
     rows = read_table(path / "trials.parquet", TRIALS, also=VALUES).to_pylist()
     check_trials(path / "trials.parquet", rows, meta)
     trials = [row | {name: None for name in METRICS if name not in row} for row in rows]
-    return Run(path, meta, scenario, trials)
+    sums = read_sums(path, RunError)
+    sums.check("run.json", "scenario.toml", "trials.parquet")
+    return Run(path, meta, scenario, trials, sums)
 
 
 def _ends_s(rows: Sequence[TrialRow]) -> dict[int, float]:
@@ -398,7 +413,7 @@ def _no_run(path: Path) -> str | None:
         return "has no run.json"
     except (RunError, TypeError, KeyError):
         return "has a run.json that is damaged, or not dstcc's"
-    other = stranger(path, {"run.json", "scenario.toml", *TABLES, *_logs_in(path)})
+    other = stranger(path, {"run.json", "scenario.toml", SHA256SUMS, *TABLES, *_logs_in(path)})
     return None if other is None else f"holds {other}, which is no part of the run"
 
 

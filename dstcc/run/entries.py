@@ -1,8 +1,8 @@
 """A store of finished trials: a file each, named by the trial's hash (:mod:`.identity`).
 
-An entry is a JSON document with its checksum, and beside it the trial's tables as Arrow files, which are written
-before. Each file is written under another name, flushed and renamed, so that an entry is whole or absent whatever
-stops the process. Stores are merged by copying files.
+An entry is a JSON document with its checksum, and beside it the trial's tables as Arrow files, whose checksums it has;
+these are written before. Each file is written under another name, flushed and renamed, so that an entry is whole or
+absent whatever stops the process. Stores are merged by copying files.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import pyarrow as pa
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import RunError
-from dstcc.reading import read_json
+from dstcc.reading import read_bytes, read_json
 
 from .gather import Column, Words
 
 NAME = re.compile(r"[0-9a-f]{32}")
 FOLDER = re.compile(r"[0-9a-f]{2}")
+MOST_TABLE = 1 << 36
+"""Bytes of a trial's table."""
 
 
 Tables = Mapping[str, Sequence[Column]]
@@ -64,16 +66,19 @@ class Entries:
         """
         path = self._file(key)
         document = self._read(path)
-        tables = {name: self._columns(key, name) for name in document["tables"]}
+        tables = {
+            name: self._columns(key, name, digest) for name, digest in (document["tables"] or {}).items()
+        }
         return document["document"], tables
 
     def save(self, key: str, kept: Mapping[str, Any], tables: Tables | None = None) -> None:
         """Keep a trial; it is on disk when this returns. Raises OSError, and the entry is then absent."""
         path = self._file(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        for name, columns in (tables or {}).items():
-            _write_columns(self._table(key, name), columns)
-        whole = {"key": key, "tables": list(tables or ()), "document": kept}
+        digests = {
+            name: _write_columns(self._table(key, name), columns) for name, columns in (tables or {}).items()
+        }
+        whole = {"key": key, "tables": digests, "document": kept}
         text = json.dumps({"sha256": _checksum(whole), **whole})
         atomic_write(path, text, sweep=False)
 
@@ -93,16 +98,19 @@ class Entries:
     def _read(self, path: Path) -> dict[str, Any]:
         whole = read_json(path, RunError)
         shaped = isinstance(whole, dict) and isinstance(whole.get("document"), dict)
+        shaped = shaped and isinstance(whole.get("tables") or {}, dict)
         if not shaped or whole.pop("sha256", None) != _checksum(whole) or whole.get("key") != path.stem:
             raise RunError(f"{path}: damaged; {self.remedy}")
         return dict(whole)
 
-    def _columns(self, key: str, name: str) -> list[Column]:
+    def _columns(self, key: str, name: str, digest: str) -> list[Column]:
         path = self._table(key, name)
         try:
-            with pa.memory_map(str(path)) as file:
-                table = pa.ipc.open_file(file).read_all().combine_chunks()
-                return [_column(column.combine_chunks()) for column in table.columns]
+            data = read_bytes(path, RunError, MOST_TABLE)
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise RunError(f"{path}: damaged, its checksum does not match; {self.remedy}")
+            table = pa.ipc.open_file(pa.py_buffer(data)).read_all().combine_chunks()
+            return [_column(column.combine_chunks()) for column in table.columns]
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{path}: damaged ({error}); {self.remedy}") from None
 
@@ -111,8 +119,8 @@ def _checksum(whole: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
-def _write_columns(path: Path, columns: Sequence[Column]) -> None:
-    """A column of text keeps its words and numbers, a column of numbers its type; NaN stays NaN."""
+def _write_columns(path: Path, columns: Sequence[Column]) -> str:
+    """A column of text keeps its words and numbers, a column of numbers its type; NaN stays NaN. The file's SHA-256."""
     arrays = [
         pa.DictionaryArray.from_arrays(pa.array(column.numbers), pa.array(column.words, pa.string()))
         if isinstance(column, Words)
@@ -124,7 +132,9 @@ def _write_columns(path: Path, columns: Sequence[Column]) -> None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table)
-    atomic_write(path, sink.getvalue().to_pybytes(), sweep=False)
+    data = sink.getvalue().to_pybytes()
+    atomic_write(path, data, sweep=False)
+    return hashlib.sha256(data).hexdigest()
 
 
 def _column(array: pa.Array) -> Column:

@@ -7,7 +7,7 @@ import shutil
 from dstcc.atomic import atomic_file
 
 from .places import Place
-from .results import parts_in, read_part
+from .results import check_parts, parts_in, read_part
 
 
 def take_in(place: Place, other: Place) -> None:
@@ -16,6 +16,7 @@ def take_in(place: Place, other: Place) -> None:
     Raises :class:`~dstcc.errors.RunError` for a folder that is no study, and for a part that is damaged.
     """
     other.about()
+    check_parts(other)
     for part in [*parts_in(other.trials), *parts_in(other.others)]:
         read_part(part, ["key", "made_by"])
         target = place.others / part.name

@@ -18,7 +18,7 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, RunErro
 from dstcc.parquet import UNREADABLE
 
 from .places import Place
-from .results import GLOB, parts_in, settled_parts
+from .results import GLOB, check_parts, parts_in, settled_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,12 +212,15 @@ def dataset(place: Place) -> ds.Dataset | None:
     parts = parts_in(place.trials)
     if not parts:
         return None
+    check_parts(place)
     try:
         settled = settled_parts(place)
         parts, some = (parts, parts) if settled is None else (settled, settled[:1])
         schemas = [pq.read_schema(part).remove_metadata() for part in some]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
-        return ds.dataset([str(part) for part in parts], format="parquet", schema=schema)
+        verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        form = ds.ParquetFileFormat(default_fragment_scan_options=verified)
+        return ds.dataset([str(part) for part in parts], format=form, schema=schema)
     except UNREADABLE as error:
         raise RunError(f"{place.trials / GLOB}: cannot be read ({error})") from None
 

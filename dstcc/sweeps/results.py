@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from dstcc.atomic import atomic_file, atomic_write
 from dstcc.errors import RunError
 from dstcc.parquet import UNREADABLE, parquet_file, rows_of
-from dstcc.reading import check_regular, read_json
+from dstcc.reading import check_regular, file_sha256, read_json
 from dstcc.version import __version__
 
 from .places import SCHEMA, Place
@@ -59,7 +59,8 @@ def makers(place: Place) -> dict[str, int]:
 
 
 def missing(plan: Plan, place: Place) -> list[int]:
-    """The numbers of the units of a plan that have no result."""
+    """The numbers of the units of a plan that have no result. Raises :class:`RunError` as :func:`check_parts` does."""
+    check_parts(place)
     done = pc.is_in(pa.array([unit.key for unit in plan.units], pa.string()), known_keys(place)).to_numpy(
         zero_copy_only=False
     )
@@ -108,7 +109,8 @@ def settle(plan: Plan, place: Place) -> None:
         for first in range(0, table.num_rows, PART_ROWS)
     ]
     aside = {write_part(place.others, rows) for rows in others}
-    atomic_write(place.parts, json.dumps({"schema": SCHEMA, "parts": [part.name for part in trials]}))
+    sums = {part.name: file_sha256(part, RunError) for part in trials}
+    atomic_write(place.parts, json.dumps({"schema": SCHEMA, "parts": list(sums), "sha256": sums}))
     for part in old:
         if part not in {*trials, *aside}:
             part.unlink(missing_ok=True)
@@ -139,6 +141,7 @@ def write_part(folder: Path, table: pa.Table) -> Path:
             temporary,
             compression="zstd",
             row_group_size=PART_ROWS,
+            write_page_checksum=True,
             use_dictionary=[
                 field.name for field in table.schema if field.type == pa.string() and field.name != "key"
             ],
@@ -194,6 +197,20 @@ def _own(plan: Plan, rows: pa.Table, numbers: Sequence[int]) -> pa.Table:
         column = rows[field.name].cast(field.type) if have else pa.nulls(rows.num_rows, field.type)
         table = table.append_column(field.name, column)
     return table.cast(plan.schema)
+
+
+def check_parts(place: Place) -> None:
+    """Raise :class:`RunError` naming a part that :func:`settle` wrote and that rotted or was edited since."""
+    try:
+        sums = dict(read_json(place.parts, RunError).get("sha256", {}))
+    except (OSError, RunError, TypeError, ValueError, AttributeError):
+        return  # of another version, or damaged: then the parts are read as before they were in order
+    for part in settled_parts(place) or ():
+        if part.name in sums and file_sha256(part, RunError) != sums[part.name]:
+            raise RunError(
+                f"{part}: changed since it was written: {place.parts.name} has another checksum. "
+                "Restore it; without it, its trials run again"
+            )
 
 
 def settled_parts(place: Place) -> list[Path] | None:

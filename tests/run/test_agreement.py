@@ -31,7 +31,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(good: Path, tmp_path: Path) -> Path:
-    shutil.copytree(good, tmp_path / "run")
+    shutil.copytree(good, tmp_path / "run", ignore=shutil.ignore_patterns("SHA256SUMS"))
     return tmp_path / "run"
 
 

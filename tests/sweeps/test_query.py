@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,13 @@ from tests.made_results import toy_bound, toy_simulate
 from tests.sweeps import million
 from tests.sweeps.made import TRIALS, contents, sweep, write
 from tests.sweeps.test_conduct import stop_after
+
+
+def forget_sums(study: Path) -> None:
+    """What was in order stays so, but its checksums are not known: as of a study of before there were any."""
+    document = json.loads((study / "parts.json").read_text())
+    del document["sha256"]
+    (study / "parts.json").write_text(json.dumps(document))
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +184,7 @@ def test_a_trial_in_two_parts_is_asked_once(tmp_path: Path, finished: Path) -> N
 def test_a_damaged_column_chunk_ends_no_process(tmp_path: Path, finished: Path) -> None:
     """What Arrow looks a condition up in: in a process of its own, which it would end."""
     shutil.copytree(finished, tmp_path / "out")
+    forget_sums(tmp_path / "out")
     (part,) = (tmp_path / "out/trials").iterdir()
     part.write_bytes((Path(__file__).parents[1] / "fuzz/corpus/run/f0e0b881bd9181a0").read_bytes()[1:])
     sql = "SELECT count(*) FROM trials WHERE trial = 'cubic+minrtt/s1'"
@@ -192,6 +201,7 @@ def test_a_damaged_column_chunk_ends_no_process(tmp_path: Path, finished: Path) 
 
 def test_a_part_of_a_type_that_duckdb_has_not_is_named(tmp_path: Path, finished: Path) -> None:
     shutil.copytree(finished, tmp_path / "out")
+    forget_sums(tmp_path / "out")
     (part,) = (tmp_path / "out/trials").iterdir()
     rows = pq.read_table(part)
     halves = pa.array([0.5] * rows.num_rows, pa.float16())
@@ -203,6 +213,7 @@ def test_a_part_of_a_type_that_duckdb_has_not_is_named(tmp_path: Path, finished:
 def test_a_part_whose_pages_are_damaged_is_named(tmp_path: Path, finished: Path) -> None:
     """Its footer is whole, so that it has its columns."""
     shutil.copytree(finished, tmp_path / "out")
+    forget_sums(tmp_path / "out")
     (part,) = (tmp_path / "out/trials").iterdir()
     data = bytearray(part.read_bytes())
     footer = int.from_bytes(data[-8:-4], "little")
@@ -214,6 +225,36 @@ def test_a_part_whose_pages_are_damaged_is_named(tmp_path: Path, finished: Path)
             read(tmp_path / "out")
     with Tables(tmp_path / "out") as tables, pytest.raises(InputError, match=r"^query: "):
         tables.ask("SELECT * FROM trials WHERE seed = 1")
+
+
+def test_a_part_that_was_edited_is_named(tmp_path: Path, finished: Path) -> None:
+    """A table as whole as ours, with another number in it."""
+    shutil.copytree(finished, tmp_path / "out")
+    (part,) = (tmp_path / "out/trials").iterdir()
+    rows = pq.read_table(part)
+    place = rows.column_names.index("seed")
+    pq.write_table(rows.set_column(place, "seed", pc.add(rows["seed"], 1)), part)
+    for read in (Tables, load_study_report, lambda path: whole_table(Place(path))):
+        with pytest.raises(RunError, match=f"{part.name}: changed since it was written"):
+            read(tmp_path / "out")
+
+
+def test_a_part_that_rotted_before_it_was_in_order_is_named(tmp_path: Path, finished: Path) -> None:
+    """By its pages' own checksums: of a bit in a page nothing else might tell."""
+    shutil.copytree(finished, tmp_path / "out")
+    (tmp_path / "out/parts.json").unlink()
+    (part,) = (tmp_path / "out/trials").iterdir()
+    whole, rows = part.read_bytes(), whole_table(Place(tmp_path / "out"))
+    named, places = 0, range(4, len(whole) - int.from_bytes(whole[-8:-4], "little") - 8, 61)
+    for place in places:
+        part.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            assert whole_table(Place(tmp_path / "out")).equals(rows), (
+                place
+            )  # a statistic of a page, which nobody reads
+        except RunError as error:
+            named += "damaged" in str(error)
+    assert named > len(places) // 2
 
 
 @pytest.mark.usefixtures("toy")

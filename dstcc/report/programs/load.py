@@ -21,6 +21,7 @@ from dstcc.reading import opened, read_json, read_text, read_toml
 from dstcc.run.agreement import check_order
 from dstcc.run.reading import read_table
 from dstcc.run.record import NUMBER, SCENARIO, Whole, misshapen
+from dstcc.sums import read_sums
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
@@ -153,7 +154,7 @@ def load_program_run(path: Path) -> ProgramRun:
         clock = Clock.of(document)
         hosts = [node["host"] for node in meta["nodes"]] if "nodes" in meta else HOSTS
         logs = tuple(_log(path, host) for host in hosts if (path / f"{host}.log").exists())
-        return ProgramRun(
+        run = ProgramRun(
             path,
             meta,
             scenario,
@@ -163,6 +164,15 @@ def load_program_run(path: Path) -> ProgramRun:
             logs,
             _table(path / "nodes.parquet", NODES, ("node",)) if "nodes" in meta else {},
         )
+        read_sums(path, RunError).check(
+            "run.json",
+            "scenario.toml",
+            "sockets.parquet",
+            "links.parquet",
+            "nodes.parquet",
+            *(f"{log.host}.log" for log in logs),
+        )
+        return run
     except OSError as error:
         raise RunError(f"{error.filename}: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ nodes.parquet       of a network, what each node stores
 sockets.parquet     TCP_INFO of every TCP socket and MPTCP subflow over mission time
 connections.parquet MPTCP's own state
 N-LINK.pcapng       packets, on request
+SHA256SUMS          the checksums of all of it
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
-from dstcc.errors import RunError
+from dstcc.errors import KernelError, RunError
 from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
 from dstcc.scenario import link_notes, to_toml
 from dstcc.scenario.distortions import distortions, uncounted
+from dstcc.sums import NAME as SHA256SUMS
+from dstcc.sums import write_sums
 from dstcc.version import __version__
 
 from .. import guest
@@ -125,6 +128,7 @@ def digest(
     meta["entries"] = _entries(folder)
     atomic_write(folder / "scenario.toml", f"# dstcc {__version__}\n{text}")
     atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
+    write_sums(folder, KernelError)
     return meta
 
 
@@ -260,7 +264,7 @@ def _left_out(said: dict[str, Any]) -> dict[str, tuple[int, list[str]]]:
 
 def _entries(folder: Path) -> dict[str, list[str]]:
     """All that the run consists of, so that nothing else is ever taken for it."""
-    folders, files = [], ["run.json", "scenario.toml"]
+    folders, files = [], ["run.json", "scenario.toml", SHA256SUMS]
     for root, below, names in os.walk(folder):
         here = Path(root).relative_to(folder)
         below[:] = sorted(name for name in below if not name.startswith(".guest"))
