@@ -163,6 +163,7 @@ def test_what_dstcc_wrote_makes_room(home: Path) -> None:
         assert done.exit_code == 0, (words, done.stderr)
     assert load_run(home / "run").meta["seeds"] == [8]
     assert sorted(path.name for path in (home / "run").iterdir()) == [
+        "SHA256SUMS",
         "chunks.parquet",
         "links.parquet",
         "run.json",

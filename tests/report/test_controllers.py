@@ -138,6 +138,7 @@ def set_guard(run: Path, actions: float) -> None:
     rows = table.to_pylist()
     for row in rows:
         row["guard_actions"] = actions if row["controller"] else None
+    (run / "SHA256SUMS").unlink(missing_ok=True)
     pq.write_table(table.from_pylist(rows, schema=table.schema), run / "trials.parquet")
 
 

@@ -29,6 +29,7 @@ def change(path: Path, **columns: Any) -> None:
         column = pa.array(values)
         place = table.schema.get_field_index(name)
         table = table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
+    (path / "run" / "SHA256SUMS").unlink(missing_ok=True)
     pq.write_table(table, path / "run" / "trials.parquet")
 
 

@@ -49,6 +49,7 @@ def make_point(make_run: RunFactory) -> MakePoint:
         rows = table.to_pylist()
         for row in rows:
             row["weighted_layers"], row["oracle_ratio"] = values[row["id"].rpartition("/s")[0]]
+        (path / "SHA256SUMS").unlink(missing_ok=True)
         pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path / "trials.parquet")
         return path
 
@@ -79,6 +80,7 @@ def test_runs_that_differ_in_anything_else_are_none(make_run: RunFactory, change
 def test_runs_of_two_backends_are_none(make_run: RunFactory) -> None:
     simulated, other = make_run(at_delay(1.0)), make_run(at_delay(2.0))
     meta = json.loads((other / "run.json").read_text())
+    (other / "SHA256SUMS").unlink(missing_ok=True)
     (other / "run.json").write_text(json.dumps(meta | {"backend": "kernel"}))
     assert frontiers(load_report([simulated, other])) == ()
 
@@ -102,6 +104,7 @@ def test_others_do_not_disturb_it(make_run: RunFactory) -> None:
 def test_a_scenario_that_names_no_delay_has_two_round_trips(make_run: RunFactory) -> None:
     implied, named = make_run(at_delay(7.0)), make_run(at_delay(1.0))
     text = (implied / "scenario.toml").read_text()
+    (implied / "SHA256SUMS").unlink(missing_ok=True)
     (implied / "scenario.toml").write_text(text.replace("delay_rtts = 7.0\n", ""))
     assert only_frontier(implied, named).delays == (1.0, 2.0)
 

@@ -110,6 +110,7 @@ def test_a_run_that_does_not_say_what_it_is_of_is_refused(make_run: RunFactory, 
     run = make_run(RunSpec(congestion=("cubic",), seeds=(1,), chunks=60))
     meta = json.loads((run / "run.json").read_text())
     del meta[key]
+    (run / "SHA256SUMS").unlink(missing_ok=True)
     (run / "run.json").write_text(json.dumps(meta))
     with pytest.raises(RunError, match=rf"run\.json: lacks {key}"):
         load_report([run])
