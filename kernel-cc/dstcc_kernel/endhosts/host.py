@@ -6,7 +6,7 @@ and not of the guest (:mod:`.apart`), as PID 1 is. When PID 1 is killed, the ker
 forked.
 
 PID 1 is told over a socket, a line each: ``start N``, ``end N SIGNAL``, ``type N HEX``, ``look N``; it says
-``ended N STATUS`` (as :func:`os.waitstatus_to_exitcode`), ``failed N MESSAGE`` or ``looked N 0`` (or ``1``).
+``ended N STATUS`` (as :func:`os.waitstatus_to_exitcode`), ``failed N MESSAGE`` or ``looked N HOW``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class EndHost:
         self._line.sendall(f"type {number} {keys.hex()}\n".encode())
 
     def look(self, number: int) -> None:
-        """Ask whether such a program is a shell that waits for keys; the answer is ``looked N 0`` or ``1``."""
+        """Ask whether such a program is a shell that waits for keys; the answer is ``looked N 0``, ``1`` or ``2``."""
         self._line.sendall(f"look {number}\n".encode())
 
     def said(self) -> list[list[str]]:
@@ -192,7 +192,7 @@ class _Servant:
             if self._master is not None:
                 os.write(self._master, bytes.fromhex(more[0]))
         elif what == "look":
-            self._line.sendall(f"looked {number} {int(self._waits(number))}\n".encode())
+            self._line.sendall(f"looked {number} {self._waits(number)}\n".encode())
         elif number in self._begun:
             with suppress(ProcessLookupError):
                 os.killpg(self._begun[number].pid, int(more[0]))
@@ -253,17 +253,22 @@ class _Servant:
             os.close(out)
             self._master = None
 
-    def _waits(self, number: int) -> bool:
-        """Whether the shell is in the foreground, sleeps, and has said all: it waits for keys, and not for a child."""
+    def _waits(self, number: int) -> int:
+        """1: the shell is in the foreground, sleeps, and has said all, so it waits for keys, and not for a child; 2: it
+        is about to; 0: a command runs."""
         shell = self._begun.get(number)
-        if self._master is None or shell is None or select.select([self._master], [], [], 0)[0]:
-            return False
+        if self._master is None or shell is None:
+            return 0
+        if select.select([self._master], [], [], 0)[0]:
+            return 2
         try:
             state = Path(f"/proc/{shell.pid}/stat").read_text().rpartition(")")[2].split()[0]
             waits_for = Path(f"/proc/{shell.pid}/wchan").read_text()
-            return state == "S" and "do_wait" not in waits_for and os.tcgetpgrp(self._master) == shell.pid
+            if os.tcgetpgrp(self._master) != shell.pid or "do_wait" in waits_for:
+                return 0
+            return 1 if state == "S" else 2
         except OSError:
-            return False
+            return 0
 
     def _become(self) -> None:
         become(self._given.users, self._mounts, folder_of(self._given.name))

@@ -56,6 +56,8 @@ PATIENCE_NS = 100 * 86_400 * 10**9
 kernel's own work every second or two makes a virtual day some tenths of a second."""
 GRACE_NS = 10 * 10**9
 """Between the signals that end a program."""
+ABOUT_TO, SOON_NS = 2, 100_000
+"""A shell's answer that it will wait for keys soon, and when to ask again."""
 STAGES = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 """As Ctrl-C, for the first program; as a system that shuts down; for what listens to neither. Others, which are servers
 as a rule, get SIGTERM in SIGINT's place."""
@@ -203,7 +205,7 @@ class Flight:
         self._counts = b""
         self._full: set[str] = set()
         self._typed = 0
-        self._waits: bool | None = None
+        self._waits: int | None = None
         self._reason = ENDED
         self._stop_ns = PATIENCE_NS if mission.until_ns is None else mission.until_ns
 
@@ -299,6 +301,9 @@ class Flight:
                     host.look(0)
                     while self._waits is None and self._states[0].running:
                         self._wait(self._now() + PATIENCE_NS)
+                    if self._waits == ABOUT_TO:
+                        self._wait(self._now() + SOON_NS)
+                        continue
                     waits = bool(self._waits)
                     if not waits:
                         return
@@ -323,7 +328,7 @@ class Flight:
         if number < 0:
             raise DstccError(f"an end host failed: {words[2]}")
         if kind == "looked":
-            self._waits = words[2] == "1"
+            self._waits = int(words[2])
             return
         state, now = self._states[number], self._now()
         if kind == "failed":
