@@ -4,6 +4,7 @@
 
     python -m experiments.missions plans                write handover.txt and relay-week.txt
     python -m experiments.missions tables [MISSION..]   run each mission, or some, and print the README's tables
+    python -m experiments.missions custody [MISSION..]  those with nodes by ltp, hop by hop
     python -m experiments.missions figures [MISSION..]  the same, and draw its figure
 
 Everything follows from the scenarios, the profiles and this file; the same commit gives the same files.
@@ -30,10 +31,11 @@ from dstcc.report import load_report, printed
 from dstcc.report.figures.links import links_figure
 from dstcc.report.figures.looks import looks
 from dstcc.report.figures.style import standalone
-from dstcc.report.model import Report
+from dstcc.report.model import Algorithm, Report
 from dstcc.report.tables import Tables
 from dstcc.run import write_run
-from dstcc.scenario import load_scenario, load_source
+from dstcc.scenario import Override, Scenario, load_scenario, load_source, parse_override
+from dstcc.scenario.network import nodes_on
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "missions"
 SOL_S = 88_775.244
@@ -217,9 +219,24 @@ def mission_names() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.toml") if not file.stem.startswith("new-horizons"))
 
 
-def flown(name: str, run: Path) -> Report:
+def custody(scenario: Scenario) -> list[Override]:
+    """What makes the nodes on its way take custody."""
+    ends = {
+        node for way in scenario.ways for node in (nodes_on(scenario, way)[0], nodes_on(scenario, way)[-1])
+    }
+    forwards = [
+        f"node.{number}.{key}"
+        for number, node in enumerate(scenario.node)
+        if node.name not in ends
+        for key in ("forwards=custody", "when_full=drop-tail")
+    ]
+    transport = ["transport.controller=", "transport.congestion=ltp", "expect="]
+    return [parse_override(word) for word in (*transport, *forwards)]
+
+
+def flown(name: str, run: Path, overrides: Sequence[Override] = ()) -> Report:
     """A mission's report; the run goes to a new folder ``run``."""
-    scenario = load_scenario(FOLDER / f"{name}.toml")
+    scenario = load_scenario(FOLDER / f"{name}.toml", overrides)
     write_run(run, scenario, load_source(scenario), argv=["dstcc", "emulate"], quality=False)
     return load_report([run])
 
@@ -231,13 +248,28 @@ def print_tables(names: Iterable[str] = ()) -> None:
         for name in only or mission_names():
             printed.heading(name, ("algorithm", "chunks played", "in full", "delivered"))
             for algorithm in flown(name, Path(scratch) / name).sections[0].finished:
-                found = {key: one.value for key, one in algorithm.estimates.items()}
-                shares = (f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))
-                printed.line(algorithm.name, *shares, f"{found['bytes_in_time'] / 1e6:,.1f} MB")
+                printed.line(algorithm.name, *_shown(algorithm))
     if not only:
         printed.heading("published", ("what", "published", "here", "source"))
         for one in calibration():
             printed.line(one.what, one.published, one.ours, one.source)
+
+
+def _shown(algorithm: Algorithm) -> tuple[str, ...]:
+    found = {key: one.value for key, one in algorithm.estimates.items()}
+    shares = (f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))
+    return (*shares, f"{found['bytes_in_time'] / 1e6:,.1f} MB")
+
+
+def print_custody(names: Iterable[str] = ()) -> None:
+    """Each mission with nodes, or some, with ``ltp`` hop by hop over nodes that take custody."""
+    printed.heading("custody", ("mission", "chunks played", "in full", "delivered"))
+    with TemporaryDirectory() as scratch:
+        for name in list(names) or mission_names():
+            scenario = load_scenario(FOLDER / f"{name}.toml")
+            if scenario.node:
+                report = flown(name, Path(scratch) / name, custody(scenario))
+                printed.line(name, *_shown(report.sections[0].finished[0]))
 
 
 def draw(names: Iterable[str] = ()) -> None:
@@ -256,11 +288,13 @@ def main(words: Sequence[str]) -> None:
             write_plans()
         case ["tables", *names] if set(names) <= set(mission_names()):
             print_tables(names)
+        case ["custody", *names] if set(names) <= set(mission_names()):
+            print_custody(names)
         case ["figures", *names] if set(names) <= set(mission_names()):
             draw(names)
         case _:
             sys.exit(
-                f"usage: python -m experiments.missions plans|tables|figures [{'|'.join(mission_names())}].."
+                f"usage: python -m experiments.missions plans|tables|custody|figures [{'|'.join(mission_names())}].."
             )
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .config import EngineConfig, Link
+from .config import EngineConfig, Link, Node
 
 CONGESTION_NAMES: tuple[str, ...]
 CODED_CONGESTION_NAMES: tuple[str, ...]
@@ -63,6 +63,13 @@ class Captured:
 class InvariantError(RuntimeError): ...
 
 def simulate(config: EngineConfig) -> dict[str, Any]: ...
+def simulate_hop_by_hop(
+    stages: Sequence[EngineConfig],
+    nodes: Sequence[Node | None],
+    leads_to: Sequence[Sequence[int]],
+    places: Sequence[Sequence[int]],
+    onward: Sequence[Sequence[tuple[Sequence[int], Sequence[int]]]],
+) -> dict[str, Any]: ...
 def clairvoyant_weight(config: EngineConfig, weights: NDArray[Any], any_packets: bool = False) -> float: ...
 def least_playout_delay(config: EngineConfig, delay_ns: int, any_packets: bool = False) -> int | None: ...
 def law_weight(config: EngineConfig, weights: NDArray[Any]) -> float: ...

@@ -149,11 +149,13 @@ class Relay:
 
 @dataclass(frozen=True)
 class Node:
-    """A node on the way, which forwards packets (``engine/src/link/node.hpp``)."""
+    """A node on the way (``engine/src/link/node.hpp``)."""
 
     name: str
     number: int
     """The same wherever a path goes over it."""
+    forwards: str = "packets"
+    """``packets``; or ``custody``: layers, by ``ltp`` from node to node (``engine/src/sim/hop_by_hop.hpp``)."""
     storage_bytes: int = 0
     """For all that waits there, in wire bytes. 0: each of its lines has its own queue (``queue_bytes``), and what meets
     an outage is lost."""

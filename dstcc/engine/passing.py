@@ -96,12 +96,18 @@ class Line:
 
         return until(to_ns) - until(from_ns)
 
-    def opens(self, at_ns: int) -> int:
-        """The first time from ``at_ns`` on at which it is up; :data:`NEVER_NS` if it is not."""
+    def opens_at(self, at_ns: Int64) -> Int64:
+        """The first times from these on at which it is up; :data:`NEVER_NS` where it is not."""
         t_ns, bps = self.rate
-        row = int(np.searchsorted(t_ns, at_ns, side="right")) - 1
-        up = np.flatnonzero(bps[row:] > 0)
-        return NEVER_NS if not len(up) else max(at_ns, int(t_ns[row + int(up[0])]))
+        up = t_ns[bps > 0]
+        row = np.searchsorted(t_ns, at_ns, side="right") - 1
+        later = np.append(up, NEVER_NS)[np.searchsorted(up, at_ns)]
+        first: Int64 = np.where(bps[row] > 0, at_ns, later)
+        return first
+
+    def opens(self, at_ns: int) -> int:
+        """The same of one time."""
+        return int(self.opens_at(np.array([at_ns]))[0])
 
 
 def over_nodes(config: EngineConfig) -> bool:

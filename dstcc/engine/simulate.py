@@ -22,6 +22,7 @@ from .config import (
     Trace,
     TransportStats,
 )
+from .hop_by_hop import hop_by_hop, takes_custody
 from .passing import least_delay_ns, most_weight, over_nodes
 from .restarts import with_restarts
 
@@ -48,6 +49,8 @@ def simulate(config: EngineConfig) -> EngineResult:
     The same configuration gives the same result, bit for bit. Raises ValueError for a configuration that makes no
     sense and :class:`InvariantError` if the engine catches itself in a mistake.
     """
+    if takes_custody(config) and config.restarts is None:
+        return hop_by_hop(config)
     return with_restarts(config, lambda one: to_result(_engine.simulate(one)))
 
 

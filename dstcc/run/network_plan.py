@@ -55,9 +55,9 @@ def planned_network(scenario: Scenario, source: Source) -> PlannedNetwork | None
     if not scenario.node:
         return None
     config, setup = _drawn(scenario, source)
-    lines, rows = lines_of(config)
+    lines, _ = lines_of(config)
     until_ns = config.duration_ns
-    took = [passage([lines[i] for i in row], until_ns) for row in rows]
+    took = _passages(config)
     mss, header = config.transport.mss_bytes, config.transport.header_bytes
     wire = network_of(config).most_bytes([until_ns])[0]
     by_name = {line.name: line for line in lines}
@@ -84,10 +84,10 @@ def planned_network(scenario: Scenario, source: Source) -> PlannedNetwork | None
                 longest_s=_seconds(one.longest_ns),
                 subflows=way.subflows,
             )
-            for way, link, one in zip(scenario.ways, setup, took, strict=True)
+            for way, link, (_, one) in zip(scenario.ways, setup, took, strict=True)
         ),
         most_bytes=wire * mss / (mss + header),
-        notes=(*network_notes(scenario, config), *_unused(scenario)),
+        notes=tuple(_notes(scenario, config, took)),
     )
 
 
@@ -95,21 +95,29 @@ def notes_on_network(scenario: Scenario, source: Source) -> tuple[str, ...]:
     """What a reader of a run must know of its network, under the first seed."""
     if not scenario.node:
         return ()
-    return (*network_notes(scenario, _drawn(scenario, source)[0]), *_unused(scenario))
+    config, _ = _drawn(scenario, source)
+    return tuple(_notes(scenario, config, _passages(config)))
 
 
-def network_notes(scenario: Scenario, config: EngineConfig) -> Iterator[str]:
-    """Each path on which nothing arrives, with the reason; and that there is no other."""
+def _passages(config: EngineConfig) -> list[tuple[list[Line], Passage]]:
+    """Of each path its links, and what a packet takes on them."""
     lines, rows = lines_of(config)
+    paths = [[lines[i] for i in row] for row in rows]
+    return [(path, passage(path, config.duration_ns)) for path in paths]
+
+
+def _notes(
+    scenario: Scenario, config: EngineConfig, passages: list[tuple[list[Line], Passage]]
+) -> Iterator[str]:
+    """Each path on which nothing arrives, with the reason; that there is no other; links on no path."""
     stuck = 0
-    for way, row in zip(scenario.ways, rows, strict=True):
-        on_it = [lines[i] for i in row]
-        found = passage(on_it, config.duration_ns)
+    for way, (path, found) in zip(scenario.ways, passages, strict=True):
         if found.least_ns == NEVER_NS:
             stuck += 1
-            yield f"path {way.name}: nothing arrives within the run: {_why(on_it, found, config.duration_ns)}"
-    if stuck == len(rows):
+            yield f"path {way.name}: nothing arrives within the run: {_why(path, found, config.duration_ns)}"
+    if stuck == len(passages):
         yield "nothing can arrive: no path has contacts one after the other"
+    yield from _unused(scenario)
 
 
 def _why(lines: list[Line], found: Passage, until_ns: int) -> str:

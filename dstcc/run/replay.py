@@ -63,6 +63,10 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         raise RunError(
             f"{run.path}: trial {trial!r}: its sender restarts, and packets are kept of one connection only"
         )
+    if trace and any(len(way.links) > 1 for way in scenario.ways):
+        raise RunError(
+            f"{run.path}: trial {trial!r}: packet logs are of single links, and a path has nodes on it"
+        )
     done = next(
         iter_trials(
             scenario,

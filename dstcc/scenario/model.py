@@ -61,6 +61,7 @@ from .losses import LossModel
 from .network import MAX_NODES, MAX_PATHS, Node, Path, Way, check_network, ways_of, with_numbers
 from .physics import abstract_keys
 from .physics import check as check_physics
+from .places import End, with_places
 from .relay import Relay
 from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix, check_same
@@ -201,6 +202,11 @@ class Link(ScenarioTable):
     contacts_override: Annotated[tuple[Literal["geometry", "rate"], ...], AsTuple] = ()
     """What of a plan replaces the profile's instead of limiting it: ``geometry``, its contacts, whatever is in view;
     ``rate``, its rates."""
+    ends: Annotated[tuple[End, End], AsTuple] | None = None
+    """Where its nodes are, from whom it is up when they see each other, and its light time; theirs unless given, for a
+    link without profile and contacts."""
+    mask_deg: Annotated[float, Field(ge=0, lt=90)] | None = None
+    """The least elevation at sites and stations; 10 unless given."""
     source: Annotated[int, Field(ge=1)] | None = None
     """The plan's node that sends the data."""
     destination: Annotated[int, Field(ge=1)] | None = None
@@ -247,8 +253,14 @@ class Link(ScenarioTable):
                     key=key,
                 )
         for key in ("rate_bps", "delay_s"):
+            if key == "delay_s" and self.ends is not None:
+                continue
             if getattr(self, key) is None and self.profile is None and self.contacts is None:
                 raise broken("missing; give it, a profile, or contacts", key=key)
+        if self.ends is not None and (self.profile is not None or self.contacts is not None):
+            raise broken("cannot stand beside a profile or contacts", key="ends")
+        if self.mask_deg is not None and self.ends is None:
+            raise broken("needs nodes with places (orbit, site, stations)", key="mask_deg")
         return self
 
     def given(self, key: str) -> bool:
@@ -484,7 +496,7 @@ class Scenario(ScenarioTable):
     @model_validator(mode="before")
     @classmethod
     def _nodes_of_plans(cls, data: Any) -> Any:
-        return with_numbers(data) if isinstance(data, dict) else data
+        return with_places(with_numbers(data)) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _whole(self) -> Scenario:

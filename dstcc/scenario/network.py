@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from dstcc.engine.config import Hop
 from dstcc.engine.config import Link as EngineLink
@@ -20,6 +20,7 @@ from dstcc.engine.config import Node as EngineNode
 from dstcc.wire import HEADER_BYTES
 
 from .fields import MAX_BYTES, AsTuple, ScenarioTable, broken, ns
+from .places import PLACES, End, Ground, Orbit
 from .restarts import Boots
 from .traffic import Flow, Mix, engine_flows
 
@@ -36,7 +37,7 @@ INSTEAD = {
     "flows": "others' TCP connections go over a whole path: give them to a [[path]]",
     "mix": "others' TCP connections go over a whole path: give the path flows, and the link cross_traffic",
 }
-STORING = ("storage_bytes", "when_full", "restart", "keeps_over_restart")
+STORING = ("forwards", "storage_bytes", "when_full", "restart", "keeps_over_restart")
 """Keys of a node that forwards."""
 
 _Name = Annotated[str, Field(min_length=1)]
@@ -48,6 +49,12 @@ class Node(ScenarioTable):
     name: _Name
     number: Annotated[int, Field(ge=1)] | None = None
     """What contact plans call it."""
+    orbit: Orbit | None = None
+    site: Ground | None = None
+    stations: Annotated[tuple[_Name, ...], AsTuple, Field(min_length=1)] | None = None
+    """Where it is, for links without profile and contacts: one of these three, or none."""
+    forwards: Literal["packets", "split", "custody"] = "packets"
+    """Packets of connections from end to end, or layers that it has custody of, by ``ltp`` hop by hop."""
     storage_bytes: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 0
     """Of all that waits there, in wire bytes. 0: each link has its own queue, and what meets an outage is lost."""
     when_full: Literal["drop-tail", "drop-head", "lowest-layer"] = "drop-tail"
@@ -181,6 +188,11 @@ def _check_nodes(scenario: Scenario) -> None:
             raise broken(f"two nodes are named '{node.name}'", key=f"node.{number}.name")
         if node.number is not None and node.number in numbers[:number]:
             raise broken(f"{node.number} is another node's", key=f"node.{number}.number")
+        if any(getattr(node, key) is not None for key in PLACES):
+            try:
+                End(**{key: getattr(node, key) for key in PLACES})
+            except ValidationError as error:
+                raise broken(str(error.errors()[0]["msg"]), key=f"node.{number}") from None
         if node.name not in reached:
             raise broken(f"no link reaches '{node.name}'", key=f"node.{number}.name")
         if 0 < node.storage_bytes < full:
@@ -242,10 +254,12 @@ def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
     if longer is None:
         return
     way = ways_of(scenario)[longer]
-    if "ltp" in scenario.transport.congestion:
+    if _check_forwarding(scenario, routes):
+        _check_custody(scenario)
+    elif "ltp" in scenario.transport.congestion:
         raise broken(
             f"'ltp' is a protocol of one hop, whose timers are its light times; path '{way.name}' has "
-            f"{len(way.links)}",
+            f'{len(way.links)}, and its nodes have not forwards = "custody"',
             key="transport.congestion",
         )
     if scenario.transport.restart is not None:
@@ -253,6 +267,58 @@ def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
             "what nodes store would still arrive; not modelled together with [[node]]",
             key="transport.restart",
         )
+
+
+def _check_forwarding(scenario: Scenario, routes: list[tuple[str, ...]]) -> bool:
+    """Whether the nodes on the way take custody."""
+    on_the_way = {name for route in routes for name in route[1:-1]}
+    first: Node | None = None
+    for number, node in enumerate(scenario.node):
+        if node.name not in on_the_way:
+            continue
+        first = first or node
+        if node.forwards == "split":
+            raise broken(
+                'no transport is ended and begun anew at a node yet; "custody" does so for ltp',
+                key=f"node.{number}.forwards",
+            )
+        if node.forwards != first.forwards:
+            raise broken(
+                f"'{node.forwards}', but '{first.name}' on the way has '{first.forwards}': a connection is from end to "
+                "end, or from node to node",
+                key=f"node.{number}.forwards",
+            )
+        if node.forwards == "custody" and node.storage_bytes == 0:
+            raise broken("missing: a node that takes custody stores", key=f"node.{number}.storage_bytes")
+        if node.forwards == "custody" and node.when_full != "drop-tail":
+            raise broken(
+                "a node drops nothing that it has custody of: what there is no room for its sender keeps",
+                key=f"node.{number}.when_full",
+            )
+    return first is not None and first.forwards == "custody"
+
+
+def _check_custody(scenario: Scenario) -> None:
+    transport = scenario.transport
+    other = next((name for name in (*transport.congestion, *transport.controller) if name != "ltp"), None)
+    for wrong, key, rule in (
+        (
+            other is not None,
+            "transport.congestion",
+            f"custody is ltp's, hop by hop: '{other}' goes from end to end",
+        ),
+        (scenario.coding is not None, "coding", "not over nodes that take custody, which code nothing"),
+        (
+            transport.ltp_green_from_layer is not None,
+            "transport.ltp_green_from_layer",
+            "nobody has custody of them",
+        ),
+    ):
+        if wrong:
+            raise broken(rule, key=key)
+    for number, path in enumerate(scenario.path):
+        if path.flows:
+            raise broken("TCP needs nodes that forward packets", key=f"path.{number}.flows")
 
 
 # ------------------------------------------------------------------------------------------------------ the engine's
@@ -303,6 +369,7 @@ def engine_node(node: Node, number: int) -> EngineNode:
     return EngineNode(
         name=node.name,
         number=number,
+        forwards=node.forwards,
         storage_bytes=node.storage_bytes,
         when_full=node.when_full,
         restart_ns=() if restart is None else tuple(map(ns, restart.at_s)),

@@ -25,6 +25,7 @@ from .changing import Steps
 from .contacts import Obstacles, clipped, dark_windows, planned_delay, planned_rate
 from .fields import BodyPair, broken, ns
 from .losses import LOSSES
+from .places import light, seen
 
 if TYPE_CHECKING:
     from dstcc_channels.profiles import Profile
@@ -76,6 +77,8 @@ def physics(link: Link, about: About, seed: int) -> Physics:
         properties = _of_profile(link, about, seed)
     if link.contacts is not None:
         properties = _with_plan(properties, link, about, seed)
+    if link.ends is not None:
+        properties = _of_places(link, about)
     if isinstance(link.delay_s, BodyPair):
         properties = replace(properties, delay=_body_delays(link.delay_s, *_when(about)))
     return properties
@@ -171,6 +174,9 @@ def check(scenario: Scenario) -> None:
             for what, value in (("start", about.start), ("duration_s", about.duration_s)):
                 if needed and value is None:
                     raise broken(f"needs {what} in [scenario]", key=f"link.{i}.{key}")
+        for what, value in (("start", about.start), ("duration_s", about.duration_s)):
+            if link.ends is not None and value is None:
+                raise broken(f"nodes with places need {what} in [scenario]", key=f"link.{i}.ends")
         if link.contacts_override and (link.contacts is None or link.profile is None):
             raise broken("needs contacts and a profile", key=f"link.{i}.contacts_override")
         if link.contacts is not None:
@@ -178,8 +184,8 @@ def check(scenario: Scenario) -> None:
                 for way in WAYS:
                     planned_rate(link, about, way)
                 _planned_delay(link, about)
-        with _named_by_key(f"link.{i}.{'profile' if physical else 'delay_s'}"):
-            if physical or isinstance(link.delay_s, BodyPair):
+        with _named_by_key(f"link.{i}.{'profile' if physical else 'ends' if link.ends else 'delay_s'}"):
+            if physical or link.ends is not None or isinstance(link.delay_s, BodyPair):
                 physics(link, about, scenario.run.seed)
 
 
@@ -223,6 +229,19 @@ def _body_delays(pair: BodyPair, start: datetime, duration_s: float) -> DelayCol
     rows = min(int(np.ceil(duration_s / ROW_S)) + 1, MAX_ROWS)
     t_s = np.linspace(0.0, duration_s, max(rows, 3))
     return curve(t_s, light_time_s(sender, receiver, start, t_s, ephemeris=pair.ephemeris, sent=True))
+
+
+def _of_places(link: Link, about: About) -> Physics:
+    """When the nodes at a link's ends see each other, and how far they are."""
+    from dstcc_channels.geometry import complement
+
+    assert link.ends is not None
+    start, duration_s = _when(about)
+    sight = seen(link.ends, link.mask_deg, start, duration_s)
+    outages, up_outages = (
+        _windows(complement(windows, 0.0, duration_s)) for windows in (sight.there, sight.back)
+    )
+    return Physics(delay=curve(*light(link.ends, start, duration_s)), outages=outages, up_outages=up_outages)
 
 
 def _of_profile(link: Link, about: About, seed: int) -> Physics:

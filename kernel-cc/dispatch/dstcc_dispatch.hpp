@@ -177,6 +177,22 @@ public:
         next_.push_back(static_cast<std::uint32_t>(next_.size()));
         ++waiting_;
     }
+    // Where newer ones may wait already.
+    void insert(Object object) {
+        if (objects_.empty() || object > objects_.back()) return push_back(object);
+        std::vector<Object> waiting;
+        each([&](Object other) {
+            waiting.push_back(other);
+            return true;
+        });
+        waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), object), object);
+        *this = WaitingLevel();
+        for (const Object other : waiting) push_back(other);
+    }
+    bool holds(Object object) const {
+        const std::size_t place = place_of(object);
+        return place < objects_.size() && objects_[place] == object && next_[place] == place;
+    }
     // False if it does not wait here.
     bool take(Object object) {
         const std::size_t place = place_of(object);

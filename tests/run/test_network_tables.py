@@ -11,6 +11,7 @@ import pytest
 from dstcc.api import emulate
 from dstcc.errors import RunError
 from dstcc.export import tables as csv
+from dstcc.export.packets import write_qlogs
 from dstcc.run import load_run
 
 NET = """
@@ -106,6 +107,36 @@ def test_csv_has_them(run: Path, tmp_path: Path) -> None:
     names = [name for names in csv.write(whole, [whole.trials[0]["id"]], tmp_path) for name in names]
     assert names == ["trials.csv", "chunks.csv", "samples.csv", "nodes.csv", "hops.csv"]
     assert len((tmp_path / "nodes.csv").read_text().splitlines()) == 1 + whole.nodes().num_rows
+
+
+def test_packet_logs_are_refused_before_the_trial_is_repeated(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dstcc.run.replay.iter_trials", None)
+    read = load_run(run)
+    with pytest.raises(RunError, match="packet logs are of single links, and a path has nodes on it"):
+        list(write_qlogs(read, ["open-loop+minrtt/s1"], tmp_path))
+
+
+@pytest.fixture(scope="module")
+def by_custody(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("custody")
+    (folder / "net.toml").write_text(
+        NET.replace("storage_bytes", 'forwards = "custody"\nstorage_bytes').replace("open-loop", "ltp")
+    )
+    emulate(folder / "net.toml", folder / "run", quality=False)
+    return folder / "run"
+
+
+def test_tables_of_a_node_that_takes_custody_have_the_same_slots(by_custody: Path) -> None:
+    whole = load_run(by_custody)
+    nodes, hops = whole.nodes().to_pylist(), whole.hops().to_pylist()
+    ends = set(whole.samples()["t_s"].to_pylist())
+    assert {row["t_s"] for row in nodes} == {row["t_s"] for row in hops} == ends
+    assert {row["link"] for row in hops} == {"uhf", "x-band", "direct"}
+    held = [row["held_bytes"] for row in nodes]
+    assert 0 < max(held) <= 100_000
+    assert sum(row["dropped_packets"] for row in nodes) == 0
 
 
 def test_a_missing_or_damaged_table_is_named(run: Path, tmp_path: Path) -> None:

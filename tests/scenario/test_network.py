@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import tomllib
 from copy import deepcopy
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from dstcc_channels.geometry import (
+    LIGHT_M_S,
+    CircularOrbit,
+    Site,
+    Stations,
+    complement,
+    relay_windows,
+    sight,
+)
 from dstcc_kernel.names import misfit
 
 from dstcc.engine import simulate
@@ -75,6 +86,14 @@ TWO: dict[str, Any] = {
     ],
     "transport": {"congestion": "cubic"},
 }
+CUSTODY: dict[str, Any] = {
+    "node__1__forwards": "custody",
+    "node__1__when_full": "drop-tail",
+    "node__2__forwards": "custody",
+    "node__2__storage_bytes": 10**7,
+    "transport": {"congestion": "ltp"},
+}
+"""Changes of :data:`TWO` by which its nodes take custody."""
 
 
 def changed(**keys: Any) -> dict[str, Any]:
@@ -256,6 +275,26 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"link__0__form": "a"}, "link.0.form: unknown key; did you mean 'from'?"),
         ({"scenario__duration_s": None}, "node: needs duration_s in [scenario]"),
         ({"transport": {"congestion": "ltp"}}, "transport.congestion: 'ltp' is a protocol of one hop"),
+        ({"node__2__forwards": "split"}, "node.2.forwards: no transport is ended and begun anew at a node yet"),
+        ({"node__2__forwards": "custody"}, "node.2.forwards: 'custody', but 'a' on the way has 'packets'"),
+        ({"node__0__forwards": "custody"}, "node.0.forwards: 'lander' is an end of the paths"),
+        ({**CUSTODY, "node__2__storage_bytes": 0}, "node.2.storage_bytes: missing: a node that takes custody stores"),
+        ({**CUSTODY, "node__1__when_full": "drop-head"}, "node.1.when_full: a node drops nothing that it has custody"),
+        (
+            {**CUSTODY, "transport": {"congestion": ["ltp", "cubic"]}},
+            "transport.congestion: custody is ltp's, hop by hop: 'cubic' goes from end to end",
+        ),
+        (
+            {**CUSTODY, "transport": {"congestion": "ltp", "ltp_green_from_layer": 1}},
+            "transport.ltp_green_from_layer: nobody has custody of them",
+        ),
+        (
+            {**CUSTODY, "path__2__flows": [{"congestion": "cubic"}]},
+            "path.2.flows: TCP needs nodes that forward packets",
+        ),
+        ({"node__1__site": {"body": "mars", "latitude_deg": 91, "longitude_deg": 0}}, "node.1: latitude_deg"),
+        ({"node__1__stations": ["dss-99"]}, "node.1: no station is called 'dss-99'"),
+        ({"link__0__mask_deg": 10}, "link.0.mask_deg: needs nodes with places"),
         (
             {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
             "transport.restart: what nodes store would still arrive",
@@ -273,6 +312,59 @@ def test_what_is_no_network_is_refused_by_name(keys: dict[str, Any], said: str) 
     with pytest.raises(ScenarioError) as refused:
         network(**keys)
     assert said in str(refused.value) and str(refused.value).startswith("net.toml: ")
+
+
+def test_storage_that_holds_no_layer_is_refused_before_the_work() -> None:
+    """Two seconds of 20 kbit/s are 5,000 bytes in four packets: 5,160 on the wire."""
+    scenario = network(**CUSTODY, node__1__storage_bytes=5_000)
+    source = load_source(scenario)
+    with pytest.raises(ScenarioError, match="custody: storage holds the largest layer, 5160 bytes"):
+        engine_config(scenario, draw_trial(scenario, source, 1), "ltp", "none")
+
+
+def test_over_nodes_that_take_custody_a_trial_is_run_hop_by_hop() -> None:
+    scenario = network(**CUSTODY)
+    (trial,) = run_trials(scenario, load_source(scenario))
+    assert trial.outcome is not None
+    came = {node.number: node.came_packets for node in trial.outcome.result.nodes}
+    assert sum(came.values()) >= len(trial.outcome.setup.objects.payload_bytes)
+    assert trial.outcome.metrics.playback_ratio == 1.0
+
+
+def test_nodes_with_places_give_links_outages_and_light_time() -> None:
+    document = changed()
+    document["scenario"]["start"] = datetime(2026, 11, 21, tzinfo=UTC)
+    document["scenario"]["duration_s"] = 86_400
+    for node, place in zip(
+        document["node"],
+        (
+            {"site": {"body": "mars", "latitude_deg": 18, "longitude_deg": 77}},
+            {"orbit": {"body": "mars", "altitude_m": 400e3, "inclination_deg": 93}},
+            {},
+            {"stations": ["goldstone", "madrid"]},
+        ),
+        strict=True,
+    ):
+        node.update(place)
+    for link in document["link"][:2]:
+        link.pop("delay_s")
+        link.pop("outages", None)
+    document["link"][1]["mask_deg"] = 20
+    scenario = parse_scenario(document, source="net.toml")
+    up, down = draw_lines(scenario, 1)[:2]
+    rover, orbit = Site("mars", 18, 77), CircularOrbit("mars", 400e3, 93)
+    lit = relay_windows(rover, orbit, document["scenario"]["start"], 86_400)
+    dark = complement(lit, 0.0, 86_400)
+    assert up.outages_ns == up.up_outages_ns == tuple((round(a * S), round(b * S)) for a, b in dark)
+    assert 400e3 / LIGHT_M_S <= min(up.delay_ns) / S <= 0.01
+    to_earth = sight(
+        orbit, Stations(("goldstone", "madrid")), document["scenario"]["start"], 86_400, mask_deg=20
+    )
+    assert len(down.outages_ns) == len(complement(to_earth.there, 0.0, 86_400))
+    assert 600 < min(down.delay_ns) / S < 660
+    assert draw_lines(scenario, 1)[2].outages_ns == ()
+    again = parse_scenario(tomllib.loads(to_toml(scenario)), source="again")
+    assert draw_lines(again, 1) == draw_lines(scenario, 1)
 
 
 def test_a_node_that_no_link_reaches_is_refused() -> None:

@@ -20,13 +20,15 @@ from .ephemeris import EPHEMERIDES, Ephemeris
 from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
 from .links import LinkTimes, link_times
 from .orbits import CircularOrbit, areostationary_orbit, beta_deg, occultation, occultation_share
+from .sights import Place, Sight, Stations, place_light_time_s, sight
 from .sites import Site, earth_windows, relay_elevation_deg, relay_windows, site_elevation_deg
-from .stations import COMPLEXES, STATIONS, Station, elevation_deg, station, visibility
+from .stations import COMPLEXES, DEFAULT_MASK_DEG, STATIONS, Station, elevation_deg, station, visibility
 from .windows import Windows, above, complement, intersection, total_s, union, windows
 
 __all__ = [
     "BODIES",
     "COMPLEXES",
+    "DEFAULT_MASK_DEG",
     "EPHEMERIDES",
     "FLAGS_DEG",
     "LIGHT_M_S",
@@ -36,8 +38,11 @@ __all__ = [
     "CircularOrbit",
     "Ephemeris",
     "LinkTimes",
+    "Place",
+    "Sight",
     "Site",
     "Station",
+    "Stations",
     "Windows",
     "above",
     "alignments",
@@ -54,8 +59,10 @@ __all__ = [
     "link_times",
     "occultation",
     "occultation_share",
+    "place_light_time_s",
     "relay_elevation_deg",
     "relay_windows",
+    "sight",
     "sight_m",
     "site_elevation_deg",
     "station",

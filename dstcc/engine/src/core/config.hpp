@@ -108,15 +108,21 @@ enum class WhenFull { kDropTail, kDropHead, kLowestLayer };
 template <>
 inline constexpr std::array kWords<WhenFull>{"drop-tail", "drop-head", "lowest-layer"};
 
-// A node on the way that forwards packets.
+// What a node on the way passes on.
+enum class Forwards { kPackets, kSplit, kCustody };
+template <>
+inline constexpr std::array kWords<Forwards>{"packets", "split", "custody"};
+
+// A node on the way.
 struct NodeConfig {
-    std::int64_t number = 0;         // the same of each path over it
+    std::int64_t number = 0;  // the same of each path over it
+    Forwards forwards = Forwards::kPackets;
     std::int64_t storage_bytes = 0;  // of all its hops; 0: a queue in front of each line, and what is dark loses
     WhenFull when_full = WhenFull::kDropTail;
     std::vector<Time> restart_ns;  // each later than the boot of the one before
     Time boot_ns = 0;
     bool keeps_over_restart = false;
-    DSTCC_FIELDS(number, storage_bytes, when_full, restart_ns, boot_ns, keeps_over_restart)
+    DSTCC_FIELDS(number, forwards, storage_bytes, when_full, restart_ns, boot_ns, keeps_over_restart)
 };
 
 struct HopConfig;
@@ -267,6 +273,9 @@ struct EngineConfig {
     Time begin_ns = 0;    // of the connection: handshakes are due then
     bool ledger = false;  // tell at the end what is known to be acknowledged of each layer
     bool trace = false;
+    // A stage of a trial hop by hop: the place of each link in the whole, by which its draws are named. None: its own.
+    std::vector<std::uint64_t> places;
+    std::uint64_t place(std::size_t link) const { return places.empty() ? link : places[link]; }
     DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ledger, trace)
 };
 

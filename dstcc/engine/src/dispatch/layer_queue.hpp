@@ -75,10 +75,17 @@ public:
     }
     const std::vector<WaitingLevel>& levels() const { return levels_; }
     void push_back(std::uint32_t object, std::int64_t layer) {
-        const std::size_t i = place(layer);
-        if (levels_.size() <= i) levels_.resize(i + 1);
-        levels_[i].push_back(object);
+        level(layer).push_back(object);
         ++size_;
+    }
+    // Among older and newer ones.
+    void insert(std::uint32_t object, std::int64_t layer) {
+        level(layer).insert(object);
+        ++size_;
+    }
+    bool holds(std::uint32_t object, std::int64_t layer) const {
+        const std::size_t i = place(layer);
+        return i < levels_.size() && levels_[i].holds(object);
     }
     void take(std::uint32_t object, std::int64_t layer) {
         DSTCC_CHECK(levels_[place(layer)].take(object), "a layer is taken where it waits");
@@ -87,6 +94,11 @@ public:
 
 private:
     std::size_t place(std::int64_t layer) const { return layer_first_ ? static_cast<std::size_t>(layer) : 0; }
+    WaitingLevel& level(std::int64_t layer) {
+        const std::size_t i = place(layer);
+        if (levels_.size() <= i) levels_.resize(i + 1);
+        return levels_[i];
+    }
     bool layer_first_;
     std::vector<WaitingLevel> levels_;
     std::size_t size_ = 0;

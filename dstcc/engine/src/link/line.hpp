@@ -73,7 +73,10 @@ template <class Segment>
 class Lines {
 public:
     explicit Lines(QuickHeads heads) : heads_(heads) {}
-    void add(const Line<Segment>& line) { lines_.push_back(line); }
+    void add(const Line<Segment>& line) {
+        lines_.push_back(line);
+        off_until_.push_back(0);
+    }
     std::size_t size() const { return lines_.size(); }
     Line<Segment>& operator[](std::size_t l) { return lines_[l]; }
     const Line<Segment>& operator[](std::size_t l) const { return lines_[l]; }
@@ -84,15 +87,19 @@ public:
         if (at < heads_.at(l)) heads_.set(l, at);
     }
     void serve(std::size_t l, Time at) { heads_.set(l, at); }
-    // May something of that size start now? If an outage is in the way, the line is served again when it is over.
+    // Its node boots until then.
+    void turn_off(std::size_t l, Time until) { off_until_[l] = until; }
+    bool off(Time now, std::size_t l) const { return now < off_until_[l]; }
+    // May something of that size start now? If an outage or a boot is in the way, the line is served again when it is over.
     bool lit(Time now, std::size_t l, std::uint32_t bytes) {
-        const Time at = lines_[l].fit(now, bytes);
+        const Time at = lines_[l].fit(std::max(now, off_until_[l]), bytes);
         if (at > now) heads_.set(l, at);
         return at <= now;
     }
 
 private:
     std::vector<Line<Segment>> lines_;
+    std::vector<Time> off_until_;
     QuickHeads heads_;
 };
 

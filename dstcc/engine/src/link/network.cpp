@@ -63,9 +63,10 @@ Network::Network(const EngineConfig& config)
             up_[l].push_back(up_[static_cast<std::size_t>(path.first_hop_of)].back());
         } else {
             const LinkConfig first = first_hop(path);
-            down_[l].push_back(add_way(config, first, false, l, nullptr));
+            down_[l].push_back(add_way(config, first, false, config.place(l), nullptr));
             ways_.back().first = true;
-            up_[l].push_back(add_way(config, first, true, l, on_nodes ? &path.onward.front().node : nullptr));
+            up_[l].push_back(
+                add_way(config, first, true, config.place(l), on_nodes ? &path.onward.front().node : nullptr));
             if (on_nodes) least_home_ns_ = std::min(least_home_ns_, ways_.back().line.least_delay());
             hops_.push_back({-1, static_cast<std::int64_t>(l), down_[l].back(), up_[l].back()});
         }
@@ -87,7 +88,7 @@ Network::Network(const EngineConfig& config)
         }
     }
     samples_.resize(nodes_.size());
-    if (nodes_.empty()) hops_.clear();  // single hops have their samples from their ends
+    if (nodes_.empty() && config.places.empty()) hops_.clear();  // single hops have their samples from their ends
     hop_samples_.resize(hops_.size());
     heads_ = TimerTree(source(sources_.size()));
     for (std::size_t n = 0; n < nodes_.size(); ++n) heads_.set(restarts(n), nodes_[n].next_restart());

@@ -89,7 +89,9 @@ void LtpSendingEnd::handle_segment(Time now, std::size_t l, const UpSegment& seg
         case UpSegment::kReport:
             return handle_report(l, segment, claims);
         case UpSegment::kRefusal:
-            if (session != nullptr && !session->cancelling) {
+            if (session != nullptr && !session->cancelling && segment.waited) {
+                put_off(l, segment.block);
+            } else if (session != nullptr && !session->cancelling) {
                 layers_[segment.block].given_up = true;
                 abandon(segment.block, false);
             } else if (session != nullptr) {
@@ -118,6 +120,7 @@ void LtpSendingEnd::handle_report(std::size_t l, const UpSegment& segment, const
         acknowledged_[segment.block] += found;
         session->claimed.add(claim.begin, claim.end);
     }
+    links_[l].hold_off = 0;
     answered(l, *session, segment);
     if (session->claimed.next() == session->segments) {
         forget_outstanding(*session);

@@ -23,7 +23,14 @@ BlockChoice::BlockChoice(const TransportConfig& transport, const LtpBlocks& bloc
 }
 
 void BlockChoice::add(const AnswerClock& clock) {
-    links_.push_back({clock, LayerQueue(transport_.layer_first), 0, clock.light_ns(0)});
+    links_.push_back({clock, LayerQueue(transport_.layer_first), 0, clock.light_ns(0), 0, {}});
+}
+
+void BlockChoice::forget(std::uint32_t block) {
+    if (waiting_.holds(block, blocks_.objects().layer[block])) return unbind(block);
+    for (Link& link : links_)
+        for (std::size_t n = link.bound.extract([&](std::uint32_t other) { return other == block; }).size(); n > 0; --n)
+            link.backlog_bytes -= blocks_.wire_bytes(block);
 }
 
 bool BlockChoice::feed(Time now, std::size_t l) {
@@ -120,8 +127,8 @@ Time BlockChoice::expected_delivery(std::size_t l, std::int64_t wire, bool queue
     const Line<DownSegment>& line = lines_[l];
     const double work = static_cast<double>(wire + (queued ? link.backlog_bytes : 0)) * line.ns_per_byte();
     if (work > kLongWork) return kNever;
-    const Time sent = line.finish(std::max(now_, line.free_ns()), static_cast<Time>(work));
-    return sent + link.clock.light_ns(sent);
+    const Time sent = line.finish(std::max({now_, line.free_ns(), link.held_until}), static_cast<Time>(work));
+    return link.onward.arrival(sent + link.clock.light_ns(sent));
 }
 
 // When the block must be there; repairable wants time in hand: a round trip for one repeat, but no more than half of what
@@ -131,7 +138,8 @@ Time BlockChoice::due(std::uint32_t block, std::size_t l, bool repairable) const
     const Time deadline = objects.deadline_ns[block], light = links_[l].light_ns;
     if (!repairable || deadline == kNever) return deadline;
     dstcc_dispatch::Forecast path{};
-    path.one_way_ns = light;
+    const Time arrives = arrival(now_, l);
+    path.one_way_ns = (arrives < kNever ? arrives : deadline) - now_;
     path.repair_ns = 2 * light + links_[l].clock.margin(now_, now_);
     return dstcc_dispatch::due({objects.release_ns[block], deadline, 0, 0, false}, path, dstcc_dispatch::Slack::kRepair,
                                kRepairShare);

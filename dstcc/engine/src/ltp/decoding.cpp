@@ -38,7 +38,7 @@ void LtpReceivingEnd::handle_parity(std::size_t l, std::int64_t number) {
 
 // The source segments of a block are all there: what was missing goes up with them, and its checkpoint is answered.
 void LtpReceivingEnd::recover(std::size_t l, const MatrixHeader::Part& part) {
-    Session& session = session_of(part.block);
+    Session& session = session_of(l, part.block);
     if (session.deaf) return;
     std::int64_t bytes = 0;
     session.received.each_gap(

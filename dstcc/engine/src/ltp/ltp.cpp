@@ -44,7 +44,7 @@ Time Ltp::receive(Time at, std::size_t head) {
     const std::size_t links = down_.size();
     if (head < links) {
         const DownSegment segment = down_[head].take(beside_);
-        receiving_.handle_segment(at, head, segment, beside_);
+        if (!receiving_.off(at, head)) receiving_.handle_segment(at, head, segment, beside_);
         if (segment.data()) settlement_.arrive(segment.block);
         forget();
     } else {
@@ -57,7 +57,7 @@ void Ltp::handle_quick(Time now, std::size_t head) {
     const std::size_t links = up_.size();
     if (head < links) {
         const UpSegment segment = up_[head].take(beside_);
-        sending_.handle_segment(now, head, segment, beside_);
+        if (!sending_.off(now)) sending_.handle_segment(now, head, segment, beside_);
     } else {
         sending_.handle_line(now, head - links);
     }
@@ -78,6 +78,22 @@ Time Ltp::handle_release(Time now) {
     const Time next = sending_.handle_release(now);
     forget();
     return next;
+}
+
+void Ltp::lose(const std::vector<std::uint32_t>& layers) {
+    sending_.lose(layers);
+    forget();
+}
+
+void Ltp::lose_beyond(std::size_t l, const std::vector<std::uint32_t>& layers) {
+    receiving_.lose(l, layers);
+    forget();
+}
+
+// Over which it went last.
+std::size_t Ltp::link_of(std::uint32_t layer) const {
+    const auto& of = subflow_;
+    return static_cast<std::size_t>(std::find(of.begin(), of.end(), sending_.layers()[layer].subflow) - of.begin());
 }
 
 void Ltp::handle_slot(Time now) {

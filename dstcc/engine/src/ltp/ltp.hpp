@@ -42,6 +42,22 @@ public:
     void judge(Time) {}
     bool rests() const { return false; }
 
+    // --- at nodes that take custody (sim/hop_by_hop.hpp)
+    void capture_nothing() { sending_.capture_nothing(); }
+    void go_on(std::size_t l, Keeper* keeper, const Onward& onward) {
+        receiving_.keep(l, keeper);
+        sending_.go_on(l, onward);
+    }
+    void handle_custody(Time now, std::uint32_t layer) { sending_.handle_custody(now, layer); }
+    // The node of the sending end restarts; that of the receiving end of a link.
+    void turn_off(Time now, Time until) { sending_.turn_off(now, until); }
+    void turn_off_beyond(Time now, std::size_t l, Time until) { receiving_.turn_off(now, l, until); }
+    void lose(const std::vector<std::uint32_t>& layers);
+    void lose_beyond(std::size_t l, const std::vector<std::uint32_t>& layers);
+    std::size_t link_of(std::uint32_t layer) const;
+    Settlement& settlement() { return settlement_; }
+    const Settlement& settlement() const { return settlement_; }
+
     std::size_t released() const { return sending_.released(); }
     Time quiet_since() const { return std::max(receiving_.last_delivery_ns(), config_.objects.release_ns.back()); }
     Time longest_one_way_ns() const { return sending_.longest_one_way_ns(); }

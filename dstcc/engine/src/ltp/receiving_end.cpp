@@ -17,7 +17,7 @@ LtpReceivingEnd::LtpReceivingEnd(const CodingConfig& coding, std::uint64_t seed,
 void LtpReceivingEnd::add(const Line<UpSegment>& line, const AnswerClock& clock) {
     lines_.add(line);
     timers_.add();
-    links_.push_back({clock, {}});
+    links_.push_back({clock, {}, nullptr});
 }
 
 void LtpReceivingEnd::handle_segment(Time now, std::size_t l, const DownSegment& segment,
@@ -32,7 +32,7 @@ void LtpReceivingEnd::handle_segment(Time now, std::size_t l, const DownSegment&
             ++arrival(headers_.of_block[block]).arrived;
             [[fallthrough]];
         case DownSegment::kData:
-            handle_data(block, segment.number);
+            handle_data(l, block, segment.number);
             if (segment.checkpoint != 0)
                 handle_checkpoint(l, block, segment.checkpoint, scope.front(), segment.kind == DownSegment::kMember);
             return;
@@ -48,22 +48,60 @@ void LtpReceivingEnd::handle_segment(Time now, std::size_t l, const DownSegment&
         default:  // kRefusalAck
             break;
     }
-    if (Session* session = sessions_.find(block); session != nullptr) session->refusing = false;
+    if (Session* session = sessions_.find(block); session != nullptr) {
+        session->refusing = false;
+        if (session->no_room) return close_session(block);
+    }
     forget_if_quiet(block);
 }
 
+void LtpReceivingEnd::turn_off(Time now, std::size_t l, Time until) {
+    lines_.turn_off(l, until);
+    lines_.wake(now, l);
+}
+
+void LtpReceivingEnd::lose(std::size_t l, const std::vector<std::uint32_t>& blocks) {
+    links_[l].control.clear();
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block)
+        if (const Session* session = sessions_.find(block); session != nullptr && session->link == l) {
+            if (parts_[block].complete_ns < 0) parts_[block] = {};
+            close_session(block);
+        }
+    for (const std::uint32_t block : blocks) {
+        if (parts_[block].complete_ns < 0) continue;
+        delivered_payload_ -= parts_[block].delivered_bytes;
+        parts_[block] = {};
+        settlement_.lose(block);
+    }
+}
+
 // A segment of a block opens its session here.
-LtpReceivingEnd::Session& LtpReceivingEnd::session_of(std::uint32_t block) {
+LtpReceivingEnd::Session& LtpReceivingEnd::session_of(std::size_t l, std::uint32_t block) {
     Session* const known = sessions_.find(block);
     if (known != nullptr) return *known;
     Session& session = sessions_.open(block);
+    session.link = l;
     session.segments = blocks_.segments(block);
+    if (parts_[block].complete_ns >= 0) {  // all of it came before, and its sender does not know
+        session.received.add(0, session.segments);
+    } else if (Keeper* const keeper = links_[l].keeper;
+               keeper != nullptr && !keeper->takes(block, blocks_.wire_bytes(block))) {
+        session.deaf = session.refusing = session.no_room = true;
+        answer(l, UpSegment::kRefusal, block, 0);
+    }
     return session;
 }
 
+void LtpReceivingEnd::close_session(std::uint32_t block) {
+    const Session& session = *sessions_.find(block);
+    Keeper* const keeper = links_[session.link].keeper;
+    if (keeper != nullptr && !session.no_room && parts_[block].complete_ns < 0) keeper->drops(block);
+    sessions_.close(block);
+}
+
 // Red parts go up when they are whole, green segments as they come.
-void LtpReceivingEnd::handle_data(std::uint32_t block, std::int64_t segment) {
-    Session& session = session_of(block);
+void LtpReceivingEnd::handle_data(std::size_t l, std::uint32_t block, std::int64_t segment) {
+    Session& session = session_of(l, block);
     const std::int64_t bytes = blocks_.segment_bytes(block, segment);
     const bool blocked = blocks_.red(block) && segment > session.received.next();
     if (session.deaf || session.received.add(segment, segment + 1) == 0) {
@@ -98,7 +136,7 @@ void LtpReceivingEnd::take(std::uint32_t block, Session& session, std::int64_t b
 // A checkpoint seen before asks for its reports again, as far as they are not acknowledged (section 6.8).
 void LtpReceivingEnd::handle_checkpoint(std::size_t l, std::uint32_t block, std::uint32_t serial, Range scope,
                                         bool member) {
-    Session& session = session_of(block);
+    Session& session = *sessions_.find(block);
     if (session.deaf) return;
     if (session.asked.add(serial - 1, serial) == 0) {
         for (std::size_t i = 0; i < session.reports.size() && !session.deaf; ++i)
@@ -129,7 +167,7 @@ void LtpReceivingEnd::forget(std::uint32_t block) {
 void LtpReceivingEnd::forget_if_quiet(std::uint32_t block) {
     const Session* const session = sessions_.find(block);
     if (session != nullptr && session->forgotten && session->reports.empty() && !session->refusing)
-        sessions_.close(block);
+        close_session(block);
 }
 
 }  // namespace dstcc

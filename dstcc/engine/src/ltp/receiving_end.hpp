@@ -4,12 +4,14 @@
 //   red      goes up when it is whole; a checkpoint is answered with reports of what came of its scope, and the session is refused
 //            when a report stays unacknowledged
 //   green    goes up as it comes
+//   custody  a node that sends blocks on refuses one for which it has no room (core/keeper.hpp); such a session is tried again
 //   matrix   is decoded by as many segments as it has source segments, which brings back what is missing of its blocks; the answer
 //            to a first checkpoint waits until then, or until the matrix is over (ltp/matrix.hpp)
 #pragma once
 
 #include <deque>
 
+#include "core/keeper.hpp"
 #include "link/line.hpp"
 #include "ltp/matrix.hpp"
 #include "ltp/segments.hpp"
@@ -46,6 +48,13 @@ public:
     void handle_matrix_over(Time now, std::size_t l, std::int64_t number);
     // No segment of a block is under way or to come: what is kept of it may go once its reports are acknowledged.
     void forget(std::uint32_t block);
+    // A node at the other end of a link takes custody.
+    void keep(std::size_t l, Keeper* keeper) { links_[l].keeper = keeper; }
+    // That node restarts, and neither hears nor sends until then.
+    void turn_off(Time now, std::size_t l, Time until);
+    bool off(Time now, std::size_t l) const { return lines_.off(now, l); }
+    // It loses what came over the link in part, and of what it has custody of these blocks.
+    void lose(std::size_t l, const std::vector<std::uint32_t>& blocks);
 
     // --- for observers
     const std::vector<BlockParts>& blocks() const { return parts_; }
@@ -71,6 +80,8 @@ private:
         Time expires_ns;
     };
     struct Session {
+        std::size_t link = 0;
+        bool no_room = false;
         std::int64_t segments = 0;
         SegmentSet received, asked;  // segments; serials of the checkpoints seen
         std::vector<Report> reports;
@@ -90,11 +101,13 @@ private:
     struct Link {
         AnswerClock clock;
         std::deque<Control> control;
+        Keeper* keeper = nullptr;
     };
 
     // ltp/receiving_end.cpp
-    Session& session_of(std::uint32_t block);
-    void handle_data(std::uint32_t block, std::int64_t segment);
+    Session& session_of(std::size_t l, std::uint32_t block);
+    void close_session(std::uint32_t block);
+    void handle_data(std::size_t l, std::uint32_t block, std::int64_t segment);
     void take(std::uint32_t block, Session& session, std::int64_t bytes);
     void handle_checkpoint(std::size_t l, std::uint32_t block, std::uint32_t serial, Range scope, bool member);
     void acknowledged(std::uint32_t block, std::int64_t serial);

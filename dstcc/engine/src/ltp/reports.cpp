@@ -62,6 +62,7 @@ void LtpReceivingEnd::refusal_expired(std::size_t l, std::uint32_t block, Time a
     ++timeouts_;
     if (session->refusals <= blocks_.retry_limit()) return answer(l, UpSegment::kRefusal, block, 0);
     session->refusing = false;
+    if (session->no_room) return close_session(block);
     forget_if_quiet(block);
 }
 
@@ -102,9 +103,10 @@ bool LtpReceivingEnd::serve(std::size_t l, const Control& entry) {
     }
     if (entry.kind == UpSegment::kRefusal && (session == nullptr || !session->refusing)) return true;
     if (!lines_.lit(now_, l, bytes)) return false;
+    const bool no_room = session != nullptr && session->no_room;
     const UpSegment segment = entry.kind == UpSegment::kFeedback
                                   ? feedback(entry.block)
-                                  : UpSegment{0, 0, 0, entry.block, entry.serial, 0, 0, entry.kind, false};
+                                  : UpSegment{0, 0, 0, entry.block, entry.serial, 0, 0, entry.kind, no_room};
     const auto sent = lines_[l].send(now_, segment, bytes);
     if (entry.kind != UpSegment::kRefusal) return true;
     ++session->refusals;

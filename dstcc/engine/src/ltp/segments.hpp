@@ -36,7 +36,7 @@ struct UpSegment {
     std::int64_t begin, end;  // a report's scope; its claims travel beside it. kFeedback: segments received, sent
     std::uint32_t block, serial, checkpoint, claims;  // kFeedback: claims is 1 if the matrix is whole
     Kind kind;
-    bool waited;  // a report, for a matrix
+    bool waited;  // a report, for a matrix; a refusal, as there was no room
 
     static constexpr bool data() { return false; }
     std::uint32_t ranges() const { return kind == kReport ? claims : 0; }

@@ -2,6 +2,12 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr Time kLongestHoldOff = 600 * static_cast<Time>(kNsPerS);
+
+}  // namespace
+
 LtpSendingEnd::LtpSendingEnd(const TransportConfig& transport, const CodingConfig& coding, const LtpBlocks& blocks,
                              MatrixHeaders& headers, QuickHeads lines, Timers timers, Settlement& settlement)
     : coding_(coding),
@@ -19,7 +25,7 @@ void LtpSendingEnd::add(const Line<DownSegment>& line, const AnswerClock& clock,
     lines_.add(line);
     timers_.add();
     choice_.add(clock);
-    Link link{clock, subflow, {}, {}, -1, 0, {}, {}, {}, {}};
+    Link link{clock, subflow, {}, {}, -1, 0, {}, {}, {}, {}, 0};
     if (coding_.block_ns > 0) link.rule.emplace(coding_);
     links_.push_back(std::move(link));
 }
@@ -31,6 +37,35 @@ Time LtpSendingEnd::handle_release(Time now) {
         choice_.wait(static_cast<std::uint32_t>(released_));
     for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
     return released_ < release.size() ? release[released_] : kNever;
+}
+
+void LtpSendingEnd::handle_custody(Time now, std::uint32_t block) {
+    now_ = now;
+    layers_[block].given_up = false;
+    settlement_.begin(block);
+    choice_.wait_among(block);
+    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+}
+
+void LtpSendingEnd::turn_off(Time now, Time until) {
+    for (std::size_t l = 0; l < links_.size(); ++l) {
+        lines_.turn_off(l, until);
+        lines_.wake(now, l);
+    }
+}
+
+void LtpSendingEnd::lose(const std::vector<std::uint32_t>& blocks) {
+    for (Link& link : links_) link.control.clear();
+    for (const std::uint32_t block : blocks) {
+        layers_[block].given_up = true;
+        choice_.forget(block);
+    }
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block)
+        if (sessions_.find(block) != nullptr) {
+            drop_session(block);
+            settlement_.close(block);
+        }
+    for (const std::uint32_t block : blocks) settlement_.close(block);
 }
 
 // What has been put off may have become urgent, or hopeless.
@@ -104,11 +139,14 @@ bool LtpSendingEnd::serve_repair(std::size_t l) {
 }
 
 void LtpSendingEnd::finish_repair(std::size_t l) {
-    Link& link = links_[l];
-    const Repair& repair = link.repairs.front();
+    count_out(l, links_[l].repairs.front());
+    links_[l].repairs.pop_front();
+}
+
+// What it has not sent is no backlog any more.
+void LtpSendingEnd::count_out(std::size_t l, const Repair& repair) {
     for (std::size_t i = repair.gap; i < repair.gaps.size(); ++i)
         choice_.backlog_bytes(l) -= blocks_.wire_bytes(repair.block, repair.gaps[i]);
-    link.repairs.pop_front();
 }
 
 bool LtpSendingEnd::serve_block(std::size_t l) {
@@ -143,6 +181,10 @@ bool LtpSendingEnd::serve_block(std::size_t l) {
 // Open a session for the next block of this link, if there is one and the line is lit.
 bool LtpSendingEnd::begin_block(std::size_t l) {
     Link& link = links_[l];
+    if (choice_.held_until(l) > now_) {
+        if (choice_.bound(l) || choice_.any_wait()) lines_.serve(l, choice_.held_until(l));
+        return false;
+    }
     if (!choice_.bound(l) && (!choice_.any_wait() || !lines_.lit(now_, l, blocks_.full_bytes()))) return false;
     if (!choice_.feed(now_, l)) return false;
     const std::uint32_t block = choice_.next(l);
@@ -225,6 +267,32 @@ void LtpSendingEnd::cancel(std::uint32_t block) {
     layers_[block].given_up = true;
     abandon(block, red);
     if (red) control(l, DownSegment::kCancel, block, 0);
+}
+
+// There is no room for it at the other end now. It waits again, and the link for a round trip, or twice as long as after the
+// refusal before.
+void LtpSendingEnd::put_off(std::size_t l, std::uint32_t block) {
+    Link& link = links_[l];
+    drop_session(block);
+    choice_.wait_among(block);
+    if (choice_.held_until(l) > now_) return;
+    link.hold_off = std::min(std::max(2 * link.hold_off, link.clock.due_up(now_) - now_), kLongestHoldOff);
+    choice_.hold(l, now_ + link.hold_off);
+    lines_.wake(now_, l);
+}
+
+// Without a word to the other end.
+void LtpSendingEnd::drop_session(std::uint32_t block) {
+    Session& session = *sessions_.find(block);
+    const std::size_t l = session.link;
+    forget_outstanding(session);
+    sessions_.close(block);
+    if (links_[l].current == static_cast<std::int64_t>(block)) end_block(l);
+    std::deque<Repair>& repairs = links_[l].repairs;
+    for (const Repair& repair : repairs)
+        if (repair.block == block) count_out(l, repair);
+    const auto dropped = [block](const Repair& repair) { return repair.block == block; };
+    repairs.erase(std::remove_if(repairs.begin(), repairs.end(), dropped), repairs.end());
 }
 
 void LtpSendingEnd::abandon(std::uint32_t block, bool cancelling) {

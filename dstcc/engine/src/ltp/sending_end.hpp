@@ -48,6 +48,17 @@ public:
     void handle_timer(Time now, std::size_t l);
     Time handle_release(Time now);  // when the next block is due
     void handle_slot(Time now);
+    // --- at a node that sends on what others have captured (sim/hop_by_hop.hpp)
+    // Nothing is captured here.
+    void capture_nothing() { released_ = blocks_.size(); }
+    void go_on(std::size_t l, const Onward& onward) { choice_.go_on(l, onward); }
+    // It has custody of a block.
+    void handle_custody(Time now, std::uint32_t block);
+    // Its node restarts, and neither hears nor sends until then.
+    void turn_off(Time now, Time until);
+    // It keeps no session over that, and loses these blocks.
+    void lose(const std::vector<std::uint32_t>& blocks);
+    bool off(Time now) const { return lines_.off(now, 0); }
     // Matrices that became over in the last timer.
     const std::vector<std::int64_t>& ended() const { return ended_; }
 
@@ -124,6 +135,7 @@ private:
         std::vector<std::int64_t> open_matrix;        // by layer; -1: none
         std::deque<std::int64_t> parities;            // matrices with repair segments to send
         Sample counts;
+        Time hold_off = 0;  // for how long the last refusal held it
     };
 
     // ltp/sending_end.cpp
@@ -133,11 +145,14 @@ private:
     bool begin_block(std::size_t l);
     void end_block(std::size_t l);
     void finish_repair(std::size_t l);
+    void count_out(std::size_t l, const Repair& repair);
     Time send_segment(std::size_t l, std::uint32_t block, std::int64_t segment, const Checkpoint* checkpoint,
                       bool repeat);
     void control(std::size_t l, DownSegment::Kind kind, std::uint32_t block, std::uint32_t serial);
     Session* sending(std::uint32_t block);
     void cancel(std::uint32_t block);
+    void put_off(std::size_t l, std::uint32_t block);
+    void drop_session(std::uint32_t block);
     void abandon(std::uint32_t block, bool cancelling);
     void close(std::uint32_t block);
 

@@ -97,6 +97,8 @@ LinkConfig read_link(const py::handle& link) {
     return out;
 }
 
+NodeConfig read_node(const py::handle& node) { return read<NodeConfig>(node); }
+
 TransportConfig read_transport_config(const py::handle& transport) {
     auto out = read<TransportConfig>(transport);
     read_extensions(transport, out);

@@ -11,6 +11,8 @@
 namespace dstcc {
 
 template <class Ends>
+class HopByHop;
+template <class Ends>
 class Trial;
 
 inline void require(bool holds, const char* rule) {
@@ -26,6 +28,7 @@ pybind11::array_t<T> to_array(const std::vector<T>& values) {
 // losses; other parts by themselves are not.
 EngineConfig read_engine_config(const pybind11::handle& config);
 TransportConfig read_transport_config(const pybind11::handle& transport);
+NodeConfig read_node(const pybind11::handle& node);
 LinkConfig read_link(const pybind11::handle& link);
 LossConfig read_loss(const pybind11::handle& loss);
 
@@ -36,6 +39,9 @@ void validate(const LossConfig& loss);
 // results.cpp: what dstcc.engine.simulate.to_result() takes.
 template <class Ends>
 pybind11::dict engine_result(const Trial<Ends>& trial);
+// Of each stage, and of the nodes.
+template <class Ends>
+pybind11::dict hop_by_hop_result(const HopByHop<Ends>& trial);
 
 // stepper.cpp
 void bind_steppers(pybind11::module_& engine);

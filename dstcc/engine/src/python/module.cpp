@@ -16,6 +16,7 @@
 #include "python/convert.hpp"
 #include "python/paths.hpp"
 #include "scheduler/scheduler.hpp"
+#include "sim/hop_by_hop.hpp"
 
 namespace py = pybind11;
 
@@ -41,8 +42,53 @@ py::dict simulate_with(const EngineConfig& config) {
 
 py::dict simulate(const py::object& config) {
     const EngineConfig native = read_engine_config(config);
+    require(
+        native.transport.congestion != kTransferLtp ||
+            std::all_of(native.links.begin(), native.links.end(), [](const auto& link) { return link.onward.empty(); }),
+        "custody is simulated hop by hop");
     if (native.transport.coded) return simulate_with<Coded>(native);
     return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Connection>(native);
+}
+
+// A stage of each configuration, the first of which captures; the nodes of the others; of each the stages that its links lead to
+// (-1: the end of the way) and its place in the whole, and from there onwards when what comes can arrive.
+py::dict simulate_hop_by_hop(const py::list& configs, const py::list& nodes,
+                             const std::vector<std::vector<int>>& leads_to,
+                             const std::vector<std::vector<std::uint64_t>>& places,
+                             const std::vector<std::vector<std::pair<std::vector<Time>, std::vector<Time>>>>& onward) {
+    std::vector<EngineConfig> stages;
+    for (const py::handle config : configs) {
+        stages.push_back(read_engine_config(py::reinterpret_borrow<py::object>(config)));
+        const std::size_t s = stages.size() - 1;
+        require(s < places.size() && places[s].size() == stages[s].links.size(), "each link has a place");
+        stages[s].places = places[s];
+        require(stages.back().transport.congestion == kTransferLtp, "custody is ltp's");
+        require(stages.back().duration_ns < kNever, "nodes need a duration");
+    }
+    std::vector<NodeConfig> behind;
+    for (const py::handle node : nodes) behind.push_back(read_node(node));
+    require(!stages.empty() && behind.size() + 1 == stages.size() && leads_to.size() == stages.size() &&
+                onward.size() == stages.size(),
+            "each stage but the first has a node, and each its links");
+    std::vector<std::vector<LeadsTo>> links(stages.size());
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        require(leads_to[s].size() == stages[s].links.size() && onward[s].size() == leads_to[s].size(),
+                "each link leads to a stage");
+        for (std::size_t l = 0; l < leads_to[s].size(); ++l) {
+            const int to = leads_to[s][l];
+            require(to == -1 || (to > static_cast<int>(s) && to < static_cast<int>(stages.size())),
+                    "a link leads to a stage behind its own");
+            links[s].push_back({to, {onward[s][l].first, onward[s][l].second}});
+        }
+    }
+    HopByHop<Ltp> trial(stages, behind, links);
+    bool whole = false;
+    {
+        py::gil_scoped_release release;
+        whole = trial.run(interrupted);
+    }
+    if (!whole) throw py::error_already_set();
+    return hop_by_hop_result(trial);
 }
 
 using Weights = py::array_t<double, py::array::c_style | py::array::forcecast>;
@@ -140,6 +186,8 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.doc() = "Packet-level virtual-time simulator of MPTCP; see dstcc.engine.";
     py::register_exception<dstcc::InvariantError>(m, "InvariantError", PyExc_RuntimeError);
     m.def("simulate", &dstcc::simulate, py::arg("config"));
+    m.def("simulate_hop_by_hop", &dstcc::simulate_hop_by_hop, py::arg("stages"), py::arg("nodes"), py::arg("leads_to"),
+          py::arg("places"), py::arg("onward"));
     m.def("clairvoyant_weight", &dstcc::clairvoyant_weight_of, py::arg("config"), py::arg("weights"),
           py::arg("any_packets") = false);
     m.def("least_playout_delay", &dstcc::least_playout_delay_of, py::arg("config"), py::arg("delay_ns"),

@@ -5,6 +5,7 @@
 #include "ltp/ltp.hpp"
 #include "mptcp/connection.hpp"
 #include "python/convert.hpp"
+#include "sim/hop_by_hop.hpp"
 
 namespace py = pybind11;
 
@@ -56,14 +57,16 @@ py::list flow_results(const Flows& of) {
     return out;
 }
 
+py::dict node_result(const Node& node, const NodeSamples& samples) {
+    py::dict row = to_dict(node.counts());
+    row["number"] = node.config().number;
+    row.attr("update")(to_dict(samples));
+    return row;
+}
+
 py::list node_results(const Network& network) {
     py::list out;
-    for (std::size_t n = 0; n < network.nodes(); ++n) {
-        py::dict row = to_dict(network.node(n).counts());
-        row["number"] = network.node(n).config().number;
-        row.attr("update")(to_dict(network.samples(n)));
-        out.append(row);
-    }
+    for (std::size_t n = 0; n < network.nodes(); ++n) out.append(node_result(network.node(n), network.samples(n)));
     return out;
 }
 
@@ -162,5 +165,21 @@ py::dict engine_result(const Trial<Ends>& simulation) {
 template py::dict engine_result(const Trial<Connection>&);
 template py::dict engine_result(const Trial<Coded>&);
 template py::dict engine_result(const Trial<Ltp>&);
+
+template <class Ends>
+py::dict hop_by_hop_result(const HopByHop<Ends>& trial) {
+    py::list stages, nodes;
+    for (std::size_t s = 0; s < trial.stages(); ++s) {
+        stages.append(engine_result(trial.trial(s)));
+        if (s > 0) nodes.append(node_result(trial.node(s), trial.samples(s)));
+    }
+    py::dict out;
+    out["stages"] = stages;
+    out["nodes"] = nodes;
+    out["end_ns"] = trial.now();
+    return out;
+}
+
+template py::dict hop_by_hop_result(const HopByHop<Ltp>&);
 
 }  // namespace dstcc

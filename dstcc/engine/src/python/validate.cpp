@@ -110,7 +110,6 @@ void validate_path(const EngineConfig& config, std::size_t number) {
     require(!path.relay && path.drops.empty() && path.queue_packets == 0,
             "a path over nodes has no relay, no script of drops, and queues of bytes");
     require(!config.trace, "packets of paths over nodes are not traced");
-    require(t.congestion != kTransferLtp, "ltp goes over single hops");
     require(path.first_hop_of < static_cast<int>(number), "a path shares the first hop of an earlier one");
     if (path.first_hop_of >= 0) {
         const LinkConfig& other = config.links[static_cast<std::size_t>(path.first_hop_of)];
@@ -121,6 +120,8 @@ void validate_path(const EngineConfig& config, std::size_t number) {
     }
     std::vector<std::int64_t> seen;
     for (const HopConfig& hop : path.onward) {
+        require((hop.node.forwards == Forwards::kCustody) == (t.congestion == kTransferLtp),
+                "ltp goes over single hops, between nodes that take custody, and nothing else does");
         validate_line(hop.line);
         validate_node(hop.node, t.mss_bytes + t.header_bytes);
         for (const CrossTrafficConfig& c : hop.line.cross_traffic) validate_source(c);

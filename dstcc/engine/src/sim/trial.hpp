@@ -43,6 +43,11 @@ public:
     // Process everything up to and including `until`; false when the run is over. `interrupted` is polled now and then.
     bool run_until(Time until, bool (*interrupted)());
 
+    // --- for who runs several side by side, event by event (sim/hop_by_hop.hpp), and sees himself whether all is over
+    Time next() const { return std::min(next_sending().time(), receiving_next()); }
+    void step();
+    void end(Time at);
+
     const EngineConfig& config() const { return config_; }
     Ends& ends() { return ends_; }
     const Ends& ends() const { return ends_; }
@@ -137,7 +142,8 @@ template <class Ends>
 void Trial<Ends>::add_sources() {
     for (std::size_t l = 0; l < config_.links.size(); ++l)
         for (std::size_t k = 0; k < config_.links[l].cross_traffic.size(); ++k)
-            sources_.push_back({TrafficSource(config_.links[l].cross_traffic[k], config_.seed, l, k), l});
+            sources_.push_back(
+                {TrafficSource(config_.links[l].cross_traffic[k], config_.seed, config_.place(l), k), l});
     std::int64_t flow = 0;
     for (std::size_t l = 0; l < config_.links.size(); ++l)
         for (std::size_t k = 0; k < config_.links[l].flows.size(); ++k, ++flow)
@@ -178,6 +184,23 @@ bool Trial<Ends>::run_until(Time until, bool (*interrupted)()) {
     if (over() || until == kNever)
         ends_.check_layers();  // looks at every layer: not after each slot of a stepped trial
     return !over();
+}
+
+template <class Ends>
+void Trial<Ends>::step() {
+    const EventTree& next = next_sending();
+    if (receive(next.time())) return;
+    now_ = next.time();
+    on_sending_head(next, next.head());
+    if ((++events_ & kNowAndThen) == 0) memory_.note(bytes());
+}
+
+template <class Ends>
+void Trial<Ends>::end(Time at) {
+    now_ = at;
+    memory_.note_peak(bytes());
+    check();
+    ends_.check_layers();
 }
 
 // What the sending ends do next. At one instant timers go before paced segments and these before the other idle heads;

@@ -1,0 +1,290 @@
+"""Nodes that take custody: when layers arrive by formulas alone, what crashes lose, and what holds on any network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine import (
+    NEVER_NS,
+    EngineConfig,
+    EngineResult,
+    Flow,
+    Hop,
+    Link,
+    Loss,
+    Node,
+    Objects,
+    Transport,
+    clairvoyant_weight,
+    simulate,
+)
+from dstcc.engine.hop_by_hop import stages_of
+
+from .test_nodes import S, conserved, line, outages, path
+
+WIRE = 1500
+
+
+def node(number: int, storage_bytes: int = 10**9, **keys: Any) -> Node:
+    return Node(f"n{number}", number, "custody", storage_bytes, **keys)
+
+
+def layers(count: int, segments: int = 3, gap_s: float = 10.0, **columns: Any) -> Objects:
+    number = np.arange(count)
+    return Objects(
+        chunk=number,
+        layer=np.zeros(count, dtype=np.int64),
+        payload_bytes=columns.pop("payload_bytes", np.full(count, 1460 * segments)),
+        release_ns=number * round(gap_s * S),
+        deadline_ns=columns.pop("deadline_ns", np.full(count, NEVER_NS)),
+    )
+
+
+def config(*links: Link, objects: Objects, **keys: Any) -> EngineConfig:
+    return EngineConfig(
+        seed=keys.pop("seed", 1),
+        links=links,
+        transport=Transport("ltp", "none", **keys.pop("transport", {})),
+        objects=objects,
+        slot_ns=keys.pop("slot_ns", 50 * S),
+        duration_ns=keys.pop("duration_ns", 100_000 * S),
+        **keys,
+    )
+
+
+def test_a_layer_is_sent_on_when_it_is_whole():
+    """Three segments of 12,000 bits at 120 kbit/s take 0.3 s, at 60 kbit/s 0.6 s."""
+    way = path(
+        line("a", 120e3, 1.0), Hop(1, node(1), line("b", 60e3, 5.0)), Hop(2, node(2), line("c", 120e3, 2.5))
+    )
+    result = simulate(config(way, objects=layers(20)))
+    took = 0.3 + 1.0 + 0.6 + 5.0 + 0.3 + 2.5
+    assert (result.objects.complete_ns == np.arange(20) * 10 * S + round(took * S)).all()
+    assert (result.objects.sent_bytes == 3 * 1460).all()
+    assert [(n.came_packets, n.left_packets, n.held_packets) for n in result.nodes] == 2 * [(20, 19, 1)]
+    assert result.end_ns == int(result.objects.complete_ns.max())
+
+
+def test_a_node_holds_a_layer_until_the_next_hop_has_acknowledged_it():
+    """On b a layer takes 0.3 s and 5 s of light, its report 0.01 s or so and 5 s: two of them overlap at 10 s apart."""
+    way = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", delay_s=5.0)))
+    result = simulate(config(way, objects=layers(20)))
+    assert result.nodes[0].most_held_bytes == 2 * 3 * WIRE
+
+
+def test_what_waits_for_a_contact_leaves_with_it():
+    dark = ((0, 1000 * S),)
+    way = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", delay_s=5.0, outages_ns=dark)))
+    result = simulate(config(way, objects=layers(20)))
+    assert (result.objects.complete_ns == 1000 * S + (np.arange(20) + 1) * round(0.3 * S) + 5 * S).all()
+    assert result.nodes[0].most_held_bytes == 20 * 3 * WIRE
+    assert [hop.lost_packets for hop in result.hops] == [0, 0]
+
+
+def test_a_sender_keeps_what_a_node_has_no_room_for():
+    """The node has room for two layers, and its next hop is away until 2,000 s: the sender tries again, and nothing is
+    lost."""
+    dark = ((0, 2000 * S),)
+    storage = 2 * 3 * WIRE
+    way = path(line("a", delay_s=1.0), Hop(1, node(1, storage), line("b", delay_s=5.0, outages_ns=dark)))
+    result = simulate(config(way, objects=layers(20)))
+    assert (result.objects.complete_ns > 0).all()
+    assert result.nodes[0].most_held_bytes == storage
+    assert result.nodes[0].dropped_packets == 0
+    assert result.objects.sent_bytes.sum() > 20 * 3 * 1460  # what was refused was sent in vain
+    conserved(result)
+
+
+def test_of_two_ways_the_plan_of_the_links_behind_decides():
+    """The first way is nearer, but its second hop is away for an hour."""
+    far = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", outages_ns=((0, 3600 * S),))))
+    near = path(line("c", delay_s=20.0), Hop(2, node(2), line("d")))
+    result = simulate(config(far, near, objects=layers(20)))
+    assert (result.objects.subflow == 1).all()
+    assert result.nodes[0].came_packets == 0
+    unannounced = replace(far, onward=(Hop(1, node(1), line("b", unannounced_ns=((0, 3600 * S),))),))
+    assert (simulate(config(unannounced, near, objects=layers(20))).objects.subflow == 0).all()
+
+
+def test_two_paths_share_their_first_link_and_part_at_the_node():
+    first = line("a", delay_s=1.0)
+    dark = ((0, 500 * S),)
+    one = path(first, Hop(1, node(1), line("b", outages_ns=dark)))
+    other = path(first, Hop(2, node(1), line("c", delay_s=3.0)), first_hop_of=0)
+    result = simulate(config(one, other, objects=layers(20)))
+    assert {hop.number: hop.sent_packets > 0 for hop in result.hops} == {-1: True, 1: False, 2: True}
+    assert (result.objects.subflow == 0).all()
+    assert len(result.samples.t_ns) == len(result.nodes[0].slot_held_bytes)
+
+
+SECOND = line("b", delay_s=5.0, outages_ns=((0, 300 * S), (600 * S, 900 * S)))
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_crash_loses_what_was_held_unless_it_is_kept(keeps):
+    """500 moments of a node's restart.
+
+    A layer of one segment comes 0.1 + 1 s after its release, and its report leaves at once: so without keeping exactly
+    what came and has not left is lost. In a run without a crash a layer leaves 0.1 + 5 s before it arrives.
+    """
+    rng = Random(7)
+    objects = layers(80, segments=1)
+    whole = simulate(config(path(line("a"), Hop(1, node(1), SECOND)), objects=objects))
+    came, left = objects.release_ns + round(1.1 * S), whole.objects.complete_ns - round(5.1 * S)
+    most = 0
+    for _ in range(500):
+        at_ns = rng.randrange(1, 1000 * S)
+        crashed = node(1, restart_ns=(at_ns,), boot_ns=rng.choice((0, 20 * S)), keeps_over_restart=keeps)
+        result = simulate(config(path(line("a"), Hop(1, crashed, SECOND)), objects=objects))
+        conserved(result)
+        lost = np.flatnonzero(result.objects.complete_ns < 0)
+        held = np.flatnonzero((came <= at_ns) & (left > at_ns))
+        assert lost.tolist() == ([] if keeps else held.tolist())
+        assert (result.objects.given_up > 0).sum() == len(lost)
+        assert result.nodes[0].lost_in_restarts_packets >= len(lost)
+        most = max(most, len(held))
+    assert most == 30  # those of the first 300 s
+
+
+def test_crashes_on_links_that_lose_cost_nothing_where_all_is_kept():
+    rng = Random(8)
+    loss = Loss("packet", rate=0.1)
+    lossy = {"loss": loss, "up_loss": loss}
+    objects = layers(40, segments=5)
+    for seed in range(100):
+        times = tuple(sorted(rng.sample(range(1, 1000 * S), 3)))
+        crashed = node(1, restart_ns=times, boot_ns=1 * S, keeps_over_restart=True)
+        second = replace(SECOND, **lossy)
+        way = path(line("a", **lossy), Hop(1, crashed, second))
+        result = simulate(config(way, objects=objects, seed=seed))
+        conserved(result)
+        assert (result.objects.complete_ns > 0).all()
+
+
+def test_what_a_node_lost_before_its_sender_heard_is_sent_again():
+    """The reports of the first link are away until 500 s; the node forgets at 100 s what came, and gets it again."""
+    first = line("a", up_outages_ns=((0, 500 * S),))
+    crashed = node(1, restart_ns=(100 * S,), boot_ns=0)
+    dark = line("b", delay_s=5.0, outages_ns=((0, 300 * S),))
+    result = simulate(config(path(first, Hop(1, crashed, dark)), objects=layers(20)))
+    assert (result.objects.complete_ns > 0).all()
+    assert result.nodes[0].lost_in_restarts_packets == 10
+    conserved(result)
+
+
+def random_network(rng: Random) -> tuple[Link, ...]:
+    """Up to eight nodes in layers: each path takes one of each."""
+    depth, width = rng.randrange(1, 4), rng.randrange(1, 3)
+    nodes = {
+        (d, w): node(
+            d * 4 + w,
+            rng.choice((60_000, 10**8)),
+            restart_ns=tuple(sorted({rng.randrange(1, 3000 * S) for _ in range(rng.choice((0, 0, 2)))})),
+            keeps_over_restart=rng.random() < 0.5,
+        )
+        for d in range(depth)
+        for w in range(width)
+    }
+    hops: dict[tuple[int, int, int], Hop] = {}
+    links: list[Link] = []
+    firsts: dict[int, int] = {}
+
+    def some_line(name: str) -> Link:
+        return line(
+            name,
+            rng.choice((60e3, 120e3)),
+            rng.uniform(0.1, 20),
+            outages_ns=outages(rng, 3000),
+            loss=rng.choice((Loss(), Loss("packet", rate=0.05))),
+            up_loss=rng.choice((Loss(), Loss("packet", rate=0.05))),
+        )
+
+    entries = {w: some_line(f"first{w}") for w in range(width)}
+    for _ in range(rng.randrange(1, 4)):
+        at = [rng.randrange(width) for _ in range(depth)]
+        onward = []
+        for d, w in enumerate(at):
+            to = at[d + 1] if d + 1 < depth else 0
+            key = (d, w, to)
+            if key not in hops:
+                hops[key] = Hop(len(hops) + 1, nodes[d, w], some_line(f"hop{key}"))
+            onward.append(hops[key])
+        sharing = firsts.setdefault(at[0], len(links))
+        links.append(path(entries[at[0]], *onward, first_hop_of=-1 if sharing == len(links) else sharing))
+    return tuple(links)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_on_any_network(seed):
+    """Layers are conserved, nothing arrives before light, none is delivered twice, no announced outage costs a packet,
+    no node holds more than it can, the result is below the bound, and the same again."""
+    rng = Random(seed)
+    links = random_network(rng)
+    count = 60
+    released = np.arange(count) * 20 * S
+    due = released + rng.choice((200, 2000)) * S if rng.random() < 0.5 else np.full(count, NEVER_NS)
+    payload = np.array([rng.randrange(1, 15_000) for _ in range(count)])
+    objects = layers(count, gap_s=20.0, payload_bytes=payload, deadline_ns=due)
+    one = config(*links, objects=objects, seed=seed, duration_ns=8000 * S)
+    result = simulate(one)
+    conserved(result)
+    done = result.objects.complete_ns >= 0
+    least = min(link.delay_ns[0] for link in links)
+    assert (result.objects.complete_ns[done] >= objects.release_ns[done] + least).all()
+    assert (result.objects.delivered_bytes[done] == objects.payload_bytes[done]).all()
+    assert (result.objects.delivered_bytes[~done] == 0).all()
+    storage = {hop.node.number: hop.node.storage_bytes for link in links for hop in link.onward}
+    assert all(n.most_held_bytes <= storage[n.number] for n in result.nodes)
+    by_place = {hop.number: hop.line for link in links for hop in link.onward}
+    for hop in result.hops:
+        of = by_place[hop.number] if hop.number >= 0 else links[hop.first_of]
+        if of.loss.kind == "none":
+            assert hop.lost_packets == 0
+    if result.end_ns < one.duration_ns:
+        assert (done | (result.objects.given_up > 0)).all()
+    in_time = done & (result.objects.complete_ns <= objects.deadline_ns)
+    assert in_time.sum() <= clairvoyant_weight(one, np.ones(count)) + 1e-6
+    assert same(result, simulate(one))
+
+
+def same(one: EngineResult, other: EngineResult) -> bool:
+    return repr(one) == repr(other)
+
+
+def test_two_hops_with_ample_storage_carry_98_percent_of_the_lesser_rate():
+    way = path(line("a", 2e6, 0.5), Hop(1, node(1), line("b", 1e6, 300.0)))
+    objects = replace(layers(1000, segments=100), release_ns=np.zeros(1000, dtype=np.int64))
+    result = simulate(config(way, objects=objects, duration_ns=10_000 * S))
+    took_s = (result.objects.complete_ns.max() / S) - 300.5
+    assert 1000 * 100 * WIRE * 8 / took_s >= 0.98 * 1e6
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        ({"storage_bytes": 4000}, "storage holds the largest layer, 4500 bytes"),
+        ({"forwards": "packets"}, "ltp goes over single hops"),
+    ],
+)
+def test_what_a_node_cannot_take_custody_of_is_refused(broken, rule):
+    way = path(line("a"), Hop(1, replace(node(1), **broken), line("b")))
+    with pytest.raises(ValueError, match=rule):
+        simulate(config(way, objects=layers(3)))
+
+
+def test_others_connections_are_refused():
+    way = replace(path(line("a"), Hop(1, node(1), line("b"))), flows=(Flow("cubic"),))
+    with pytest.raises(ValueError, match="others' connections need nodes that forward packets"):
+        simulate(config(way, objects=layers(3)))
+
+
+def test_a_circle_is_refused():
+    one = path(line("a"), Hop(1, node(1), line("b")), Hop(2, node(2), line("c")))
+    other = path(line("d"), Hop(3, node(2), line("e")), Hop(4, node(1), line("f")))
+    with pytest.raises(ValueError, match="lead in a circle"):
+        stages_of(config(one, other, objects=layers(3)))
