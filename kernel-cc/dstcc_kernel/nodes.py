@@ -37,6 +37,9 @@ def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario's nodes that the kernel has not, with its key."""
     if len(scenario.node) > MAX_NODES:
         return f"node: {len(scenario.node)} nodes; at most {MAX_NODES} here"
+    keeper = next((n for n, node in enumerate(scenario.node) if node.forwards != "packets"), None)
+    if keeper is not None:
+        return f"node.{keeper}.forwards = '{scenario.node[keeper].forwards}': Linux forwards packets"
     number = next((n for n, node in enumerate(scenario.node) if node.when_full == "lowest-layer"), None)
     return None if number is None else f"node.{number}.{NO_LAYERS}"
 
