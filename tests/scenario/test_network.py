@@ -91,6 +91,7 @@ CUSTODY: dict[str, Any] = {
     "node__1__when_full": "drop-tail",
     "node__2__forwards": "custody",
     "node__2__storage_bytes": 10**7,
+    "path__2__flows": [],
     "transport": {"congestion": "ltp"},
 }
 """Changes of :data:`TWO` by which its nodes take custody."""
