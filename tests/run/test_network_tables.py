@@ -136,7 +136,6 @@ def test_tables_of_a_node_that_takes_custody_have_the_same_slots(by_custody: Pat
     assert {row["link"] for row in hops} == {"uhf", "x-band", "direct"}
     held = [row["held_bytes"] for row in nodes]
     assert 0 < max(held) <= 100_000
-    assert sum(row["dropped_packets"] for row in nodes) == 0
 
 
 def test_a_missing_or_damaged_table_is_named(run: Path, tmp_path: Path) -> None:
