@@ -154,7 +154,7 @@ def test_a_crash_loses_what_was_held_unless_it_is_kept(keeps):
 def test_crashes_on_links_that_lose_cost_nothing_where_all_is_kept():
     rng = Random(8)
     loss = Loss("packet", rate=0.1)
-    lossy = {"loss": loss, "up_loss": loss}
+    lossy: dict[str, Any] = {"loss": loss, "up_loss": loss}
     objects = layers(40, segments=5)
     for seed in range(100):
         times = tuple(sorted(rng.sample(range(1, 1000 * S), 3)))
