@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,11 +42,10 @@ class Sums:
             self._checked.add(name)
 
 
-def write_sums(folder: Path, error: type[DstccError]) -> None:
-    """List all regular files of ``folder`` and of the folders in it."""
-    atomic_write(
-        folder / NAME, "".join(_line(name, file_sha256(folder / name, error)) for name in _files(folder))
-    )
+def write_sums(folder: Path, error: type[DstccError], names: Iterable[str] | None = None) -> None:
+    """List the regular files of ``folder`` and of the folders in it; or those of ``names`` (``a/b``)."""
+    files = sorted(_regular(folder) if names is None else _regular(folder) & set(names))
+    atomic_write(folder / NAME, "".join(_line(name, file_sha256(folder / name, error)) for name in files))
 
 
 def read_sums(folder: Path, error: type[DstccError]) -> Sums:
@@ -65,13 +64,13 @@ def read_sums(folder: Path, error: type[DstccError]) -> Sums:
     return Sums(folder, known, error)
 
 
-def _files(folder: Path) -> list[str]:
-    found = []
-    for root, _, names in os.walk(folder):
-        for path in (Path(root) / name for name in names):
-            if stat.S_ISREG(path.lstat().st_mode) and path != folder / NAME:
-                found.append(path.relative_to(folder).as_posix())
-    return sorted(found)
+def _regular(folder: Path) -> set[str]:
+    paths = (Path(root) / name for root, _, names in os.walk(folder) for name in names)
+    return {
+        path.relative_to(folder).as_posix()
+        for path in paths
+        if stat.S_ISREG(path.lstat().st_mode) and path != folder / NAME
+    }
 
 
 def _line(name: str, digest: str) -> str:

@@ -84,3 +84,10 @@ def test_a_list_that_names_a_file_again_is_refused(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(line + line)
     with pytest.raises(RunError, match="line 2"):
         read_sums(tmp_path, RunError)
+
+
+def test_only_what_is_named_is_listed(folder: Path) -> None:
+    (folder / ".work").mkdir()
+    (folder / ".work/log").write_bytes(b"")
+    write_sums(folder, RunError, ["run.json", "link", NAME, "missing"])
+    assert set(read_sums(folder, RunError).known) == {"run.json"}

@@ -128,7 +128,7 @@ def digest(
     meta["entries"] = _entries(folder)
     atomic_write(folder / "scenario.toml", f"# dstcc {__version__}\n{text}")
     atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
-    write_sums(folder, KernelError)
+    write_sums(folder, KernelError, meta["entries"]["files"])
     return meta
 
 
