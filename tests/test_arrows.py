@@ -70,7 +70,8 @@ LAZY = {
         "dstcc/scenario/contacts.py": 4,
         "dstcc/scenario/fields.py": 1,
         "dstcc/scenario/losses.py": 3,
-        "dstcc/scenario/physics.py": 6,
+        "dstcc/scenario/physics.py": 7,
+        "dstcc/scenario/places.py": 3,
         "dstcc_kernel/plan.py": 2,
     },
     "controllers are for trials that have one": {

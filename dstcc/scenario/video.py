@@ -39,7 +39,16 @@ NOT_EMULATED: Any = {
 }
 """The keys that :func:`content_hash` leaves out."""
 ADDED = ("window", "controller_lanes", "constants", "restart", "told_rates")
-ADDED_TO_LINKS = ("unannounced_outages", "relay", "contacts_override", "up_outages", "from", "to")
+ADDED_TO_LINKS = (
+    "unannounced_outages",
+    "relay",
+    "contacts_override",
+    "up_outages",
+    "from",
+    "to",
+    "ends",
+    "mask_deg",
+)
 ADDED_TO_LOSSES = ("table", "ramp", "states")
 """Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
 their training scenarios): a scenario without such a key keeps its hash."""
