@@ -390,7 +390,10 @@ def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
 
 
 def test_what_has_no_nodes_refuses_them_by_name() -> None:
-    assert misfit(network()) == "node: trials over nodes run in the simulator only; `dstcc run` puts programs on them"
+    assert (
+        misfit(network())
+        == "node: trials over nodes run in the simulator only; `dstcc run` puts programs on them"
+    )
     assert misfit(network(transport={"controller": "dstcc"})) == misfit(network())
     with pytest.raises(InputError, match="packet logs are of single links"):
         SIMULATOR.check(network(), load_source(network()), {}, logs=True)
