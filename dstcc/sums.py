@@ -55,7 +55,7 @@ def read_sums(folder: Path, error: type[DstccError]) -> Sums:
     except FileNotFoundError:
         return Sums(folder, {}, error)
     known: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n")[:-1] if text.endswith("\n") else text.split("\n"), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         parts = LINE.fullmatch(line)
         name = "" if parts is None else _unescaped(parts[3]) if parts[1] else parts[3]
         if parts is None or name in known:

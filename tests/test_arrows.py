@@ -51,7 +51,6 @@ HEAVY = frozenset(
 LAZY = {
     "the public names of a package are handed out when they are asked for": {
         "dstcc/__init__.py": 1,
-        "dstcc/learn/env/__init__.py": 2,
     },
     "installed packages are looked through by who asks for algorithms of theirs": {"dstcc/algorithms.py": 2},
     "needs torch": {

@@ -8,10 +8,11 @@ are imported when they are first used, so that nobody pays for what another part
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dstcc.lazy import names_of
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -37,22 +38,18 @@ __all__ = [
 
 ENV_ID = "dstcc/DeepSpace-v1"
 CODED_ENV_ID = "dstcc/CodedDeepSpace-v1"
-_ROOMS = {
-    "ActionSpec": "spaces.registry",
-    "DeepSpaceEnv": "env.deep_space",
-    "DeepSpaceVectorEnv": "env.vector",
-    "ObservationSpec": "spaces.observe",
-    "Policy": "policies.policy",
-    "load_policy": "policies.policy",
-    "save_policy": "policies.policy",
-}
-"""Where a name of this package lies."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)
+__getattr__ = names_of(
+    __name__,
+    {
+        "ActionSpec": "spaces.registry",
+        "DeepSpaceEnv": "env.deep_space",
+        "DeepSpaceVectorEnv": "env.vector",
+        "ObservationSpec": "spaces.observe",
+        "Policy": "policies.policy",
+        "load_policy": "policies.policy",
+        "save_policy": "policies.policy",
+    },
+)
 
 
 def register() -> None:

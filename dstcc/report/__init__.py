@@ -5,8 +5,9 @@ The names below are imported when they are first used: a dry run needs only a se
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dstcc.lazy import names_of
 
 if TYPE_CHECKING:
     from .load import load_report
@@ -16,16 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "REPORT", "Report", "format_of", "load_report", "render", "write_report"]
 
-_MODULES = {
-    "load_report": "load",
-    "REPORT": "mark",
-    "Report": "model",
-    **dict.fromkeys(("FORMATS", "format_of", "render", "write_report"), "writing"),
-}
-"""Where a name of this package lies."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = names_of(
+    __name__,
+    {
+        "load_report": "load",
+        "REPORT": "mark",
+        "Report": "model",
+        **dict.fromkeys(("FORMATS", "format_of", "render", "write_report"), "writing"),
+    },
+)

@@ -5,8 +5,9 @@ What writes and reads tables is imported when it is first used: a dry run needs 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dstcc.lazy import names_of
 
 from .asked import Asked, ask
 from .backends import Backend, backend_of
@@ -37,14 +38,11 @@ __all__ = [
     "write_run",
 ]
 
-_TABLES = {
-    **dict.fromkeys(("RUN", "Finished", "Run", "load_run", "write_run"), "directory"),
-    "TrialRow": "tables",
-}
-"""Where a name of this package lies that pyarrow is imported for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _TABLES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_TABLES[name]}"), name)
+# pyarrow is imported for these
+__getattr__ = names_of(
+    __name__,
+    {
+        **dict.fromkeys(("RUN", "Finished", "Run", "load_run", "write_run"), "directory"),
+        "TrialRow": "tables",
+    },
+)

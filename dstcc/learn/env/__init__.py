@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dstcc.lazy import names_of
 
 if TYPE_CHECKING:
     from .deep_space import DeepSpaceEnv
@@ -11,14 +13,5 @@ if TYPE_CHECKING:
 __all__ = ["DeepSpaceEnv", "DeepSpaceVectorEnv"]
 
 
-def __getattr__(name: str) -> Any:
-    """The environments, imported when first asked for: they need Gymnasium, and policies must run without it."""
-    if name == "DeepSpaceEnv":
-        from .deep_space import DeepSpaceEnv
-
-        return DeepSpaceEnv
-    if name == "DeepSpaceVectorEnv":
-        from .vector import DeepSpaceVectorEnv
-
-        return DeepSpaceVectorEnv
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Gymnasium is imported for these, and policies must run without it
+__getattr__ = names_of(__name__, {"DeepSpaceEnv": "deep_space", "DeepSpaceVectorEnv": "vector"})

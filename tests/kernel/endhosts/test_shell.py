@@ -49,7 +49,7 @@ def test_time_passes_for_commands_and_stands_for_who_thinks() -> None:
     assert typist.prompt(1) == (0.0, "orbiter")
     time.sleep(1)
     typist.type("sleep 100\r")
-    assert typist.prompt(2)[0] == pytest.approx(100, abs=0.1)
+    assert typist.prompt(2)[0] == pytest.approx(100, abs=0.01)
     time.sleep(1)
     typist.type("ping earth\r")  # without end; the link is away
     time.sleep(1)
