@@ -155,7 +155,8 @@ class Node:
     number: int
     """The same wherever a path goes over it."""
     forwards: str = "packets"
-    """``packets``; or ``custody``: layers, by ``ltp`` from node to node (``engine/src/sim/hop_by_hop.hpp``)."""
+    """``packets``; ``split``: bytes of TCP connections that end there (``engine/src/tcp/proxies.hpp``); or ``custody``:
+    layers, by ``ltp`` from node to node (``engine/src/sim/hop_by_hop.hpp``)."""
     storage_bytes: int = 0
     """For all that waits there, in wire bytes. 0: each of its lines has its own queue (``queue_bytes``), and what meets
     an outage is lost."""

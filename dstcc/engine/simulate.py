@@ -25,6 +25,7 @@ from .config import (
 from .hop_by_hop import hop_by_hop, takes_custody
 from .passing import least_delay_ns, most_weight, over_nodes
 from .restarts import with_restarts
+from .split import check_split, splits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,8 @@ def simulate(config: EngineConfig) -> EngineResult:
     """
     if takes_custody(config) and config.restarts is None:
         return hop_by_hop(config)
+    if splits(config):
+        check_split(config)
     return with_restarts(config, lambda one: to_result(_engine.simulate(one)))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dstcc.algorithms import PER_LINK_KEYS, built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.engine.hop_by_hop import stages_of, takes_custody
+from dstcc.engine.split import check_split, splits
 from dstcc.errors import ScenarioError
 from dstcc.extensions import Extension, label, load_named
 
@@ -108,11 +109,13 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
         restarts=engine_restarts(scenario.transport.restart),
         payloads=setup.payloads,
     )
-    if takes_custody(config):
-        try:
+    try:
+        if takes_custody(config):
             stages_of(config)
-        except ValueError as error:
-            raise ScenarioError(f"{scenario.scenario.name}: node: {error}") from None
+        elif splits(config):
+            check_split(config)
+    except ValueError as error:
+        raise ScenarioError(f"{scenario.scenario.name}: node: {error}") from None
     check_work(
         scenario.scenario.name,
         work_of(config, horizon_s(config.links, config.objects, scenario.scenario.duration_s)),

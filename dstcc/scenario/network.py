@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from dstcc.algorithms import CODED_ONLY
 from dstcc.engine.config import Hop
 from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Node as EngineNode
+from dstcc.engine.split import PLANNING
 from dstcc.wire import HEADER_BYTES
 
 from .fields import MAX_BYTES, AsTuple, ScenarioTable, broken, ns
@@ -37,6 +39,13 @@ INSTEAD = {
     "flows": "others' TCP connections go over a whole path: give them to a [[path]]",
     "mix": "others' TCP connections go over a whole path: give the path flows, and the link cross_traffic",
 }
+STORES = {
+    "custody": "a node that takes custody stores",
+    "split": "a node that ends a connection has a window",
+}
+ANSWERS_FOR = {"custody": "has custody of", "split": "has acknowledged"}
+OF_NO_TCP = ("agent", "ltp", *CODED_ONLY)
+"""Of ``congestion``, those that nothing could split."""
 STORING = ("forwards", "storage_bytes", "when_full", "restart", "keeps_over_restart")
 """Keys of a node that forwards."""
 
@@ -54,7 +63,8 @@ class Node(ScenarioTable):
     stations: Annotated[tuple[_Name, ...], AsTuple, Field(min_length=1)] | None = None
     """Where it is, for links without profile and contacts: one of these three, or none."""
     forwards: Literal["packets", "split", "custody"] = "packets"
-    """Packets of connections from end to end, or layers that it has custody of, by ``ltp`` hop by hop."""
+    """Packets of connections from end to end; ``split``: bytes of TCP connections that end there, each in one of its
+    own; or layers that it has custody of, by ``ltp`` hop by hop."""
     storage_bytes: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 0
     """Of all that waits there, in wire bytes. 0: each link has its own queue, and what meets an outage is lost."""
     when_full: Literal["drop-tail", "drop-head", "lowest-layer"] = "drop-tail"
@@ -254,8 +264,11 @@ def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
     if longer is None:
         return
     way = ways_of(scenario)[longer]
-    if _check_forwarding(scenario, routes):
+    forwards = _check_forwarding(scenario, routes)
+    if forwards == "custody":
         _check_custody(scenario)
+    elif forwards == "split":
+        _check_split(scenario)
     elif "ltp" in scenario.transport.congestion:
         raise broken(
             f"'ltp' is a protocol of one hop, whose timers are its light times; path '{way.name}' has "
@@ -269,33 +282,69 @@ def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
         )
 
 
-def _check_forwarding(scenario: Scenario, routes: list[tuple[str, ...]]) -> bool:
-    """Whether the nodes on the way take custody."""
+def _check_forwarding(scenario: Scenario, routes: list[tuple[str, ...]]) -> str:
+    """What the nodes on the way pass on: all the same."""
     on_the_way = {name for route in routes for name in route[1:-1]}
     first: Node | None = None
     for number, node in enumerate(scenario.node):
         if node.name not in on_the_way:
             continue
         first = first or node
-        if node.forwards == "split":
-            raise broken(
-                'no transport is ended and begun anew at a node yet; "custody" does so for ltp',
-                key=f"node.{number}.forwards",
-            )
         if node.forwards != first.forwards:
             raise broken(
                 f"'{node.forwards}', but '{first.name}' on the way has '{first.forwards}': a connection is from end to "
                 "end, or from node to node",
                 key=f"node.{number}.forwards",
             )
-        if node.forwards == "custody" and node.storage_bytes == 0:
-            raise broken("missing: a node that takes custody stores", key=f"node.{number}.storage_bytes")
-        if node.forwards == "custody" and node.when_full != "drop-tail":
+        if node.forwards != "packets" and node.storage_bytes == 0:
+            raise broken(f"missing: {STORES[node.forwards]}", key=f"node.{number}.storage_bytes")
+        if node.forwards != "packets" and node.when_full != "drop-tail":
             raise broken(
-                "a node drops nothing that it has custody of: what there is no room for its sender keeps",
+                f"a node drops nothing that it {ANSWERS_FOR[node.forwards]}: what there is no room for its "
+                "sender keeps",
                 key=f"node.{number}.when_full",
             )
-    return first is not None and first.forwards == "custody"
+        if node.forwards == "split" and node.restart is not None and not node.keeps_over_restart:
+            raise broken(
+                "a restart ends the connections of a node that splits, and what it acknowledged is nowhere, which is "
+                "not modelled: needs keeps_over_restart",
+                key=f"node.{number}.restart",
+            )
+    return "packets" if first is None else first.forwards
+
+
+def _check_split(scenario: Scenario) -> None:
+    transport = scenario.transport
+    other = next((n for n in (*transport.controller, *transport.congestion) if n in OF_NO_TCP), None)
+    if transport.controller or other is not None:
+        raise broken(
+            f"'{transport.controller[0] if transport.controller else other}' goes from end to end; "
+            "a node splits the connections of a TCP congestion control",
+            key="transport.controller" if transport.controller else "transport.congestion",
+        )
+    if transport.mode == "coded" or scenario.coding is not None:
+        raise broken("coded packets have no connection that a node could split", key="transport.mode")
+    subflows = sum(way.subflows for way in ways_of(scenario))
+    if transport.mode == "stream" and subflows > 1:
+        raise broken(
+            f"'stream': over {subflows} subflows it is MPTCP's, which would end at a node; \"lanes\" are "
+            "connections",
+            key="transport.mode",
+        )
+    planning = next((name for name in transport.scheduler if name in PLANNING), None)
+    if transport.mode == "stream" and planning is not None:
+        raise broken(
+            f"'{planning}' goes by what the other end of an MPTCP connection says, which ends at a node",
+            key="transport.scheduler",
+        )
+    if transport.receive_buffer_bytes is not None:
+        raise broken(
+            "the window that a sender sees is that of the first node: its storage_bytes",
+            key="transport.receive_buffer_bytes",
+        )
+    for number, path in enumerate(scenario.path):
+        if path.flows:
+            raise broken("others' connections need nodes that forward packets", key=f"path.{number}.flows")
 
 
 def _check_custody(scenario: Scenario) -> None:

@@ -96,6 +96,14 @@ CUSTODY: dict[str, Any] = {
 }
 """Changes of :data:`TWO` by which its nodes take custody."""
 
+SPLIT: dict[str, Any] = {
+    **{key.replace("custody", "split"): value for key, value in CUSTODY.items()},
+    "node__1__forwards": "split",
+    "node__2__forwards": "split",
+    "transport": {"congestion": "cubic", "mode": "lanes"},
+}
+"""Changes by which they split connections."""
+
 
 def changed(**keys: Any) -> dict[str, Any]:
     """The network with other values at places such as ``node__1__name``; ``None`` takes the key out."""
@@ -276,7 +284,42 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"link__0__form": "a"}, "link.0.form: unknown key; did you mean 'from'?"),
         ({"scenario__duration_s": None}, "node: needs duration_s in [scenario]"),
         ({"transport": {"congestion": "ltp"}}, "transport.congestion: 'ltp' is a protocol of one hop"),
-        ({"node__2__forwards": "split"}, "node.2.forwards: no transport is ended and begun anew at a node yet"),
+        ({"node__2__forwards": "split"}, "node.2.forwards: 'split', but 'a' on the way has 'packets'"),
+        ({**SPLIT, "node__2__storage_bytes": 0}, "node.2.storage_bytes: missing: a node that ends a connection has"),
+        ({**SPLIT, "node__1__when_full": "drop-head"}, "node.1.when_full: a node drops nothing that it has acknowl"),
+        (
+            {**SPLIT, "node__1__keeps_over_restart": False},
+            "node.1.restart: a restart ends the connections of a node that splits",
+        ),
+        (
+            {**SPLIT, "transport": {"congestion": "cubic"}},
+            "transport.mode: 'stream': over 5 subflows it is MPTCP's, which would end at a node",
+        ),
+        (
+            {**SPLIT, "transport": {"congestion": "ltp"}},
+            "transport.congestion: 'ltp' goes from end to end; a node splits the connections of a TCP congestion",
+        ),
+        ({**SPLIT, "transport": {"controller": "dstcc"}}, "transport.controller: 'dstcc' goes from end to end"),
+        (
+            {**SPLIT, "transport": {"congestion": "cubic", "mode": "coded"}},
+            "transport.mode: coded packets have no connection that a node could split",
+        ),
+        (
+            {**SPLIT, "transport": {"congestion": "cubic", "mode": "lanes", "receive_buffer_bytes": 10**6}},
+            "transport.receive_buffer_bytes: the window that a sender sees is that of the first node",
+        ),
+        (
+            {
+                **{key: value for key, value in SPLIT.items() if not key.startswith("path")},
+                "path": [{"via": ["up-a", "a-earth"]}],
+                "transport": {"congestion": "cubic", "scheduler": "linux"},
+            },
+            "transport.scheduler: 'linux' goes by what the other end of an MPTCP connection says",
+        ),
+        (
+            {**SPLIT, "path__2__flows": [{"congestion": "cubic"}]},
+            "path.2.flows: others' connections need nodes that forward packets",
+        ),
         ({"node__2__forwards": "custody"}, "node.2.forwards: 'custody', but 'a' on the way has 'packets'"),
         ({"node__0__forwards": "custody"}, "node.0.forwards: 'lander' is an end of the paths"),
         ({**CUSTODY, "node__2__storage_bytes": 0}, "node.2.storage_bytes: missing: a node that takes custody stores"),
@@ -321,6 +364,27 @@ def test_storage_that_holds_no_layer_is_refused_before_the_work() -> None:
     source = load_source(scenario)
     with pytest.raises(ScenarioError, match="custody: storage holds the largest layer, 5160 bytes"):
         engine_config(scenario, draw_trial(scenario, source, 1), "ltp", "none")
+
+
+def test_storage_too_small_for_all_connections_is_refused_before_the_work() -> None:
+    scenario = network(**{**SPLIT, "node__2__storage_bytes": 4_000})
+    source = load_source(scenario)
+    with pytest.raises(
+        ScenarioError, match="split: 'b' has 4000 bytes for 3 connections; each takes 2 packets"
+    ):
+        engine_config(scenario, draw_trial(scenario, source, 1), "cubic", "minrtt")
+
+
+def test_over_nodes_that_split_a_sender_goes_by_the_nearest_node() -> None:
+    """The first hop to b has the least round trip, whatever is behind it: all 800 segments go there, and in 3,000 s,
+    less than five round trips of 620 s, slow start takes some of them on (10 + 20 + 40 + 80 of a connection)."""
+    scenario = network(**SPLIT)
+    (trial,) = run_trials(scenario, load_source(scenario))
+    assert trial.outcome is not None
+    nodes = {node.number: node for node in trial.outcome.result.nodes}
+    assert nodes[2].came_packets == 800
+    assert 150 <= nodes[2].left_packets < 800
+    assert nodes[2].held_packets == 800 - nodes[2].left_packets
 
 
 def test_over_nodes_that_take_custody_a_trial_is_run_hop_by_hop() -> None:

@@ -122,6 +122,7 @@ struct NodeConfig {
     std::vector<Time> restart_ns;  // each later than the boot of the one before
     Time boot_ns = 0;
     bool keeps_over_restart = false;
+    bool splits() const { return forwards == Forwards::kSplit; }
     DSTCC_FIELDS(number, forwards, storage_bytes, when_full, restart_ns, boot_ns, keeps_over_restart)
 };
 
@@ -163,6 +164,17 @@ struct HopConfig {
     LinkConfig line;
     DSTCC_FIELDS(number, node, line)
 };
+
+// Do the nodes on the path end connections and begin others?
+inline bool splits(const LinkConfig& path) { return !path.onward.empty() && path.onward.front().node.splits(); }
+// Its first hop, as a link of its own.
+inline LinkConfig first_hop(LinkConfig path) {
+    if (path.onward.empty()) return path;
+    path.delay_t_ns = path.first_t_ns;
+    path.delay_ns = path.first_delay_ns;
+    path.delay_slope = path.first_slope;
+    return path;
+}
 
 // Whose receive window grows as a receiver's does here.
 enum class ReceiverOf { kLinux61, kLinux612 };

@@ -15,6 +15,7 @@
 #include "dispatch/layer_sending.hpp"
 #include "dispatch/strategy.hpp"
 #include "scheduler/scheduler.hpp"
+#include "tcp/peer_room.hpp"
 #include "tcp/senders.hpp"
 
 namespace dstcc {
@@ -146,6 +147,10 @@ protected:
     void refresh_delays();
     using Senders::arm_timer;
     void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
+    void arm_for_room(std::size_t s, const Subflow& sender) {
+        const Time ask = rooms_[s].probe_at(now_, sender, transport_.constants.rto_max);
+        if (ask < timers_.at(s)) timers_.set(s, ask);
+    }
 
 private:
     void repair(std::size_t s);
@@ -173,6 +178,11 @@ private:
                         std::int64_t number);
     Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
     std::int64_t put(std::size_t s, Outlet& subflow, LayerSending& layer, const Cut& segment);
+    bool no_room_at_node(std::size_t s, const Subflow& sender) {
+        if (!rooms_[s].full(sender)) return false;
+        arm_for_room(s, sender);
+        return true;
+    }
     void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
     void refresh(std::size_t s, const Subflow& sender);
 
@@ -183,6 +193,7 @@ protected:
     std::vector<Outlet> subflows_;
     std::vector<std::uint32_t> next_order_;  // per ordering domain
     std::unique_ptr<Scheduler> scheduler_;
+    std::vector<PeerRoom> rooms_;  // of subflows that end at nodes; none: no node ends any
     // What the scheduler says of itself, asked once: it is in every packet's way.
     bool wants_feedback_, may_wait_, deadline_order_;
     bool bounded_;  // the receiver has a window
@@ -222,7 +233,7 @@ protected:
 
 // Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
 inline void Dispatcher::refresh(std::size_t s, const Subflow& sender) {
-    if (!sender.window_open()) {
+    if (!sender.window_open() || (__builtin_expect(!rooms_.empty(), 0) && no_room_at_node(s, sender))) {
         erase(ready_, s);
     } else if (sender.pacing_until() > now_) {
         erase(ready_, s);

@@ -47,7 +47,7 @@ void Dispatcher::repeat(std::size_t s, std::int64_t number) {
 void Dispatcher::send_probe(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     const std::int64_t next = sender.tcp().snd_nxt;
-    if (!writes_what_fits_) {
+    if (!writes_what_fits_ && (rooms_.empty() || !rooms_[s].full(sender))) {
         // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
         const SubflowSet others = ready_ & ~bit(s);
         ready_ = bit(s);
@@ -84,7 +84,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     Outlet& subflow = subflows_[s];
     LayerSending& layer = layers_[object];
     const std::int64_t payload = objects_.payload_bytes[object], before = layer.offset;
-    if (!subflow.sender.paced(now_) && !wants_feedback_ && !chunks_ && copied_layers_ == 0)
+    if (!subflow.sender.paced(now_) && !wants_feedback_ && !chunks_ && copied_layers_ == 0 && rooms_.empty())
         send_burst(s, subflow, object, layer, payload);
     else
         do {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "link/delay.hpp"
 #include "link/rate_steps.hpp"
@@ -64,10 +65,12 @@ public:
     ContactPlan(const LinkConfig& link, int header_bytes)
         : down_(link, false),
           up_(link, true),
-          delay_(link.delay_t_ns, link.delay_ns, link.delay_slope),
+          delay_(delay_of(splits(link) ? first_hop(link) : link)),
           syn_(down_.service_ns(static_cast<std::uint32_t>(header_bytes))),
           answer_(up_.service_ns(static_cast<std::uint32_t>(header_bytes))),
-          over_nodes_(!link.onward.empty()) {}
+          over_nodes_(!link.onward.empty() && !splits(link)) {
+        if (splits(link)) whole_ = delay_of(link);
+    }
 
     // kNever if nothing passes any more.
     Time opening(Time at) const {
@@ -99,12 +102,13 @@ public:
         return {up, (up ? next->first : next->second) - at};
     }
     // Propagation delay of what leaves at `at`: light time, as any mission planner knows it.
-    Time light_ns(Time at) const { return delay_.at(at); }
+    Time light_ns(Time at) const { return (whole_ ? *whole_ : delay_).at(at); }
     // Of the data, and of what answers it.
     const PlannedWay& down() const { return down_; }
     const PlannedWay& up() const { return up_; }
 
 private:
+    static DelayTable delay_of(const LinkConfig& link) { return {link.delay_t_ns, link.delay_ns, link.delay_slope}; }
     Time arrival(Time at) const {
         const Time departs = down_.rate().finish(at, syn_);
         return departs + delay_.at(departs);
@@ -119,6 +123,7 @@ private:
 
     PlannedWay down_, up_;
     DelayTable delay_;
+    std::optional<DelayTable> whole_;  // of a path whose first node answers
     Time syn_, answer_;
     bool over_nodes_;
 };

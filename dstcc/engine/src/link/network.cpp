@@ -11,15 +11,6 @@ std::uint32_t full_packet(const TransportConfig& transport) {
     return static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
 }
 
-// A path's first hop as a link of its own.
-LinkConfig first_hop(LinkConfig path) {
-    if (path.onward.empty()) return path;
-    path.delay_t_ns = path.first_t_ns;
-    path.delay_ns = path.first_delay_ns;
-    path.delay_slope = path.first_slope;
-    return path;
-}
-
 }  // namespace
 
 Network::Way::Way(const LinkConfig& of, bool back, const NodeConfig* from)
@@ -42,7 +33,8 @@ std::size_t Network::add_way(const EngineConfig& config, const LinkConfig& of, b
     LinkConfig line = of;
     if (from != nullptr) {
         way.node = static_cast<std::ptrdiff_t>(node_of(*from));
-        if (from->storage_bytes > 0) (up ? line.up_queue_bytes : line.queue_bytes) = kNever;  // the node has it
+        if (from->storage_bytes > 0 && !from->splits())
+            (up ? line.up_queue_bytes : line.queue_bytes) = kNever;  // the node has it
     }
     way.line = Direction(line, up, config.seed, index, full_bytes_);
     return ways_.size() - 1;
@@ -98,9 +90,15 @@ Network::Network(const EngineConfig& config)
 std::vector<Link> Network::links() {
     std::vector<Link> out;
     out.reserve(down_.size());
-    for (std::size_t l = 0; l < down_.size(); ++l)
-        out.push_back(
-            {ways_[down_[l].front()].line, ways_[up_[l].front()].line, down_[l].size() > 1 ? this : nullptr, l});
+    for (std::size_t l = 0; l < down_.size(); ++l) {
+        const std::vector<std::size_t>&down = down_[l], &up = up_[l];
+        const bool split = down.size() > 1 && node_at(down[1]).config().splits();
+        out.push_back({ways_[down.front()].line, ways_[split ? up.back() : up.front()].line,
+                       down.size() > 1 && !split ? this : nullptr, l});
+        for (std::size_t h = 1; split && h < down.size(); ++h)
+            out.back().onward.push_back(
+                {ways_[down[h]].line, ways_[up[up.size() - 1 - h]].line, nullptr, l, {}, &node_at(down[h])});
+    }
     return out;
 }
 
@@ -138,7 +136,7 @@ void Network::come(Time now, std::size_t way) {
 
 void Network::join(Time now, std::size_t way, const Token& packet) {
     Way& on = ways_[way];
-    Node& node = nodes_[static_cast<std::size_t>(on.node)];
+    Node& node = node_at(way);
     node.come();
     if (node.boots(now)) {
         node.lose_in_restart();
@@ -173,7 +171,7 @@ bool Network::make_room(Way& way, Node& node, const Token& packet) {
 void Network::serve(Time now, std::size_t way) {
     Way& on = ways_[way];
     if (on.serving) {
-        Node& node = nodes_[static_cast<std::size_t>(on.node)];
+        Node& node = node_at(way);
         on.serving = false;
         node.release(on.waiting.pop().bytes);
         node.leave();
@@ -184,7 +182,7 @@ void Network::serve(Time now, std::size_t way) {
 void Network::begin_service(Time now, std::size_t way) {
     Way& on = ways_[way];
     if (on.waiting.empty()) return heads_.set(service(way), kNever);
-    const Node& node = nodes_[static_cast<std::size_t>(on.node)];
+    const Node& node = node_at(way);
     const std::uint32_t bytes = on.waiting.front().bytes;
     const Time free = std::max({now, on.line.busy_ns(), node.up_at_ns()});
     const Time start = on.plan.fit(free, on.plan.service_ns(bytes));
@@ -198,8 +196,7 @@ void Network::begin_service(Time now, std::size_t way) {
 void Network::put(Time now, std::size_t way, Token packet) {
     Way& on = ways_[way];
     const Direction::Passage passage = on.line.transmit(now, packet.bytes);
-    if (Node& node = nodes_[static_cast<std::size_t>(on.node)]; !node.stores())
-        passage.wait_ns < 0 ? node.drop() : node.leave();
+    if (Node& node = node_at(way); !node.stores()) passage.wait_ns < 0 ? node.drop() : node.leave();
     if (packet.carrier == kNobody) return;
     const Route& route = routes_[packet.carrier];
     if (passage.arrive_ns == kNever) return route.carrier->is_lost(packet.number);
@@ -232,7 +229,11 @@ void Network::on_source(Time now, std::size_t i) {
     Time next = kNever;
     const bool due = from.traffic.poll(now, next);
     heads_.set(source(i), next);
-    if (due) join(now, from.way, {now, 0, from.traffic.packet_bytes(), kNobody, 0, 0});
+    if (!due) return;
+    if (node_at(from.way).config().splits())
+        ways_[from.way].line.transmit(now, from.traffic.packet_bytes());  // which a proxy of TCP does not hold
+    else
+        join(now, from.way, {now, 0, from.traffic.packet_bytes(), kNobody, 0, 0});
 }
 
 // --------------------------------------------------------------------------------------------------- for observers

@@ -118,6 +118,7 @@ private:
     std::size_t add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index,
                         const NodeConfig* from);
     std::size_t node_of(const NodeConfig& config);
+    Node& node_at(std::size_t way) { return nodes_[static_cast<std::size_t>(ways_[way].node)]; }  // where it begins
     void come(Time now, std::size_t way);
     void join(Time now, std::size_t way, const Token& packet);
     bool make_room(Way& way, Node& node, const Token& packet);

@@ -28,7 +28,9 @@ bool some_link_ends(const EngineConfig& config) {
 HeadCounts Connection::heads(const EngineConfig& config) {
     HeadCounts counts;
     counts.sending = counts.receiving = config.links.size();
+    counts.receiving += Split::quick_heads(config);
     counts.timers = counts.paces = counts.answers = count_subflows(config);
+    counts.answers += Split::timer_heads(config);
     counts.last = 1;
     return counts;
 }
@@ -45,9 +47,13 @@ Connection::Connection(const EngineConfig& config, std::vector<Link>& links, con
                  remaining_) {
     wires_.reserve(links.size());  // transmitters point at them
     for (std::size_t l = 0; l < links.size(); ++l) {
-        wires_.emplace_back(links[l], l, places.receiving, places.sending);
+        const std::size_t head = Split::first_head(config, l);
+        wires_.emplace_back(links[l], 0, places.receiving.from(head), places.sending.from(l));
         wires_.back().script(config.links[l].drops);
     }
+    if (Split::any(config))
+        split_ = std::make_unique<Split>(config, links, wires_, places.receiving,
+                                         places.answers.from(count_subflows(config)));
     for (std::size_t l = 0; l < links.size(); ++l)
         for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
     sampler_.resize(sending_.subflows());
@@ -59,10 +65,16 @@ void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) 
     if (!transport.apart) tcp.siblings = &sending_.siblings();
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
     auto control =
-        own_control(transport, control_setup(config_, tcp, link, config_.links[link].subflows, on.down.slot_ns(),
+        own_control(transport, control_setup(split_ ? split_->near() : config_, tcp, link, config_.links[link].subflows,
+                                             on.down.slot_ns(),
                                              on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes))));
     sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plan, link});
-    receiving_.add(make_receiver(config_, link, transport.option_bytes), AckTransmitter(wires_[link]));
+    if (split_ && split_->last(link) != nullptr) {
+        sending_.bound_by_node(split_->share(link));
+        receiving_.add(make_receiver(*split_->last(link), 0, 0), AckTransmitter(split_->to_receiver(link)));
+    } else {
+        receiving_.add(make_receiver(config_, link, transport.option_bytes), AckTransmitter(wires_[link]));
+    }
 }
 
 void Connection::begin(PacketLog* log) {
@@ -76,6 +88,7 @@ void Connection::begin(PacketLog* log) {
     sending_.begin();
     for (Wire& wire : wires_)
         wire.carry_beside({stamps, sending_.wants_deliveries() || config_.transport.receive_buffer_bytes != 0});
+    if (split_) split_->carry(stamps);
 }
 
 void Connection::watch(Watch* watch) {
@@ -88,9 +101,17 @@ void Connection::watch(Watch* watch) {
 
 // A packet arrives at the receiving end.
 [[gnu::always_inline]] inline Time Connection::receive(Time at, std::size_t link) {
+    if (__builtin_expect(split_ != nullptr, 0)) return receive_over_nodes(at, link);
     Wire& wire = wires_[link];
     const DataPacket& packet = wire.front_data();
     if (plain_ || on_unusual_data(at, wire, packet)) receiving_.handle_data(at, packet);
+    return wire.pop_data();
+}
+
+[[gnu::noinline]] Time Connection::receive_over_nodes(Time at, std::size_t head) {
+    if (head >= wires_.size()) return split_->receive(at, head - wires_.size());
+    Wire& wire = split_->to_receiver(head);
+    receiving_.handle_data(at, wire.front_data());
     return wire.pop_data();
 }
 
@@ -113,11 +134,16 @@ void Connection::watch(Watch* watch) {
     const Time one_way = wire.beside().stamps ? wire.take_stamp() : -1;
     if (wire.beside().delivered) {
         const std::int64_t delivered = wire.take_delivered();
-        if (!syn) sending_.note_window(delivered);
+        if (split_)
+            sending_.note_room(s, delivered);
+        else if (!syn)
+            sending_.note_window(delivered);
     }
     if (syn) {
         if (log_ != nullptr) log_->ack_arrived(now, s, 0, nullptr, 0, true);
-        return sending_.handle_established(now, s, packet.echo_ns);
+        sending_.handle_established(now, s, packet.echo_ns);
+        if (split_) sending_.handle_room(now, s);
+        return;
     }
     AckBlocks ack = read_ack(wire, packet, sending_.subflow(s).sender.tcp().snd_una, one_way);
     if (log_ != nullptr) log_->ack_arrived(now, s, ack.cumulative, ack.sack, ack.sacks, false);
@@ -137,6 +163,9 @@ void Connection::check() const {
                     receiving_.arrived_payload() + receiving_.duplicate_payload() <=
                         sending_.new_payload() + sending_.repeated_payload(),
                 "bytes are conserved");
+    if (split_)
+        split_->check([&](std::size_t s) -> const Subflow& { return sending_.subflow(s).sender; },
+                      [&](std::size_t s) { return receiving_.next(s); });
 }
 
 void Connection::check_layers() const {
@@ -150,7 +179,7 @@ void Connection::check_layers() const {
 std::int64_t Connection::bytes() const {
     std::int64_t bytes = sending_.bytes();
     for (const Wire& wire : wires_) bytes += wire.bytes();
-    return bytes;
+    return split_ ? bytes + split_->bytes() : bytes;
 }
 
 std::int64_t Connection::packets() const {

@@ -3,6 +3,7 @@
 
 #include "mptcp/receiving_end.hpp"
 #include "mptcp/sending_end.hpp"
+#include "mptcp/split.hpp"
 #include "sim/trial.hpp"
 
 namespace dstcc {
@@ -30,7 +31,11 @@ public:
     void handle_slot(Time now);
     void handle_last(Time now) { sending_.handle_own_timer(now); }
     Time receive(Time at, std::size_t link);
-    void handle_answer_timer(Time at, std::size_t s) { receiving_.handle_timer(at, s); }
+    void handle_answer_timer(Time at, std::size_t s) {
+        if (__builtin_expect(split_ != nullptr, 0) && s >= sending_.subflows())
+            return split_->handle_timer(at, s - sending_.subflows());
+        receiving_.handle_timer(at, s);
+    }
 
     static constexpr bool kAhead = true;
     // The receiving end may go ahead as long as the last layer will not be given up meanwhile, for that ends the trial.
@@ -64,13 +69,15 @@ public:
 private:
     void add(std::size_t link, const Link& on, const ContactPlan& plan);
     bool on_unusual_data(Time at, Wire& wire, const DataPacket& packet);
+    Time receive_over_nodes(Time at, std::size_t head);
 
     const EngineConfig& config_;
     Remaining remaining_;
     LayerHeaders headers_;
-    std::vector<Wire> wires_;
+    std::vector<Wire> wires_;  // of first hops, where nodes split
     SendingEnd sending_;
     ReceivingEnd receiving_;
+    std::unique_ptr<Split> split_;  // none but over nodes that do
     StepLog step_log_;
     Sampler sampler_;
     PacketLog* log_ = nullptr;

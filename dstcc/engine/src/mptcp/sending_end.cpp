@@ -21,6 +21,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
 void SendingEnd::add(SendingEndpoint endpoint) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
     subflows_.push_back({{std::move(endpoint)}});
+    if (!rooms_.empty()) rooms_.resize(subflows_.size(), PeerRoom(PeerRoom::kAny));
 }
 
 void SendingEnd::begin() {
@@ -126,10 +127,26 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     arm_own_timer();
 }
 
+void SendingEnd::handle_room(Time now, std::size_t s) {
+    now_ = now;
+    if (subflows_[s].sender.established()) pump(s);
+}
+
+// The node where it ends had none, and has not spoken since.
+void SendingEnd::ask_for_room(std::size_t s) {
+    Outlet& subflow = subflows_[s];
+    if (rooms_[s].ask(now_)) {
+        ++subflow.syns;
+        subflow.out.send(now_, s, 0, 0, 0, 0, header_bytes_, false);
+    }
+    arm_for_room(s, subflow.sender);
+}
+
 void SendingEnd::handle_timer(Time now, std::size_t s) {
     now_ = now;
     Outlet& subflow = subflows_[s];
     timers_.set(s, kNever);
+    if (!rooms_.empty() && subflow.sender.established()) ask_for_room(s);
     if (!subflow.sender.established()) {
         if (subflow.syn_at <= now_) subflow.handshake_rtt_ns >= 0 ? confirm(s) : send_syn(s, subflow);
         return arm_timer(s);

@@ -35,6 +35,11 @@ public:
     // The established subflows, for coupled laws.
     const std::vector<const TcpState*>& siblings() const { return siblings_; }
     void add(SendingEndpoint endpoint);
+    // The subflow added last ends at a node that holds so many segments of it.
+    void bound_by_node(std::int64_t segments) {
+        rooms_.resize(subflows_.size(), PeerRoom(PeerRoom::kAny));
+        rooms_.back() = PeerRoom(segments);
+    }
     void begin();  // once all subflows are there
 
     // --- what happens to it
@@ -42,6 +47,9 @@ public:
     void handle_ack(Time now, std::size_t s, AckBlocks& ack);
     // An ACK said so much of what the receiver has, whose window is bounded.
     void note_window(std::int64_t delivered) { peer_delivered_ = std::max(peer_delivered_, delivered); }
+    // Of a subflow's first `freed` segments the node where it ends has none any more; and it said so alone, or with a handshake.
+    void note_room(std::size_t s, std::int64_t freed) { rooms_[s].note(freed); }
+    void handle_room(Time now, std::size_t s);
     void handle_timer(Time now, std::size_t s);
     void handle_pace(Time now, std::size_t s);
     Time handle_release(Time now);  // when the next layer is due
@@ -80,6 +88,7 @@ public:
     void check_backlog() const;
 
 private:
+    void ask_for_room(std::size_t s);
     void on_timeout(std::size_t s);
     bool joins(std::size_t s) const { return s > 0 && !transport_.lanes; }
     void join();

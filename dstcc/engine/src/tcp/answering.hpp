@@ -34,6 +34,11 @@ public:
         send_ack(now, i, to, delivered);
     }
 
+    // Unasked: what there is room for.
+    void tell_window(Time now, std::size_t i, const ReceivingEndpoint& to, std::int64_t delivered) const {
+        answer_syn(now, i, to, now, delivered);
+    }
+
 private:
     static constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
     void send_ack(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered);
