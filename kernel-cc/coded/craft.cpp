@@ -66,7 +66,7 @@ Time Craft::send(Time now, std::size_t subflow, std::int64_t number, std::uint32
     seal(datagram_);
     sockets_[subflow].send(datagram_, nullptr);
 
-    return lines_[plan_.paths[subflow].link].transmit(now, bytes + header_bytes).wait_ns;
+    return lines_[line(plan_.paths[subflow].link)].transmit(now, bytes + header_bytes).wait_ns;
 }
 
 Piece Craft::piece(const Source& source) const {
@@ -139,12 +139,20 @@ void Craft::forget(std::uint32_t block) {
     words_[block].swap(none);
 }
 
-Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[link].at(now).queue_ns(now); }
+std::size_t Craft::line(std::size_t link) const {
+    const int first = plan_.engine.links[link].first_hop_of;
+    return first < 0 ? link : static_cast<std::size_t>(first);
+}
 
-std::int64_t Craft::queue_bytes(std::size_t link, Time now) const { return lines_[link].at(now).queue_bytes(now); }
+Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[line(link)].at(now).queue_ns(now); }
+
+std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
+    return lines_[line(link)].at(now).queue_bytes(now);
+}
 
 void Craft::see(const links::Queues& queues) {
-    for (std::size_t link = 0; link < lines_.size(); ++link) lines_[link].occupy(queues.busy_ns(link, false));
+    for (std::size_t link = 0; link < lines_.size(); ++link)
+        lines_[link].occupy(queues.busy_ns(plan_.lines[link].first, false));
 }
 
 Time Craft::slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
@@ -158,6 +166,7 @@ std::int64_t Craft::dropped() const {
 Time Craft::last_arrival(const std::vector<dstcc::ContactPlan>& plans) const {
     Time last = 0;
     for (std::size_t link = 0; link < lines_.size(); ++link) {
+        if (!plan_.engine.links[link].onward.empty()) return dstcc::kNever / 2;
         const Time busy = lines_[link].line().busy_ns();
         last = std::max(last, busy + plans[link].light_ns(busy));
     }

@@ -35,7 +35,8 @@ public:
     const std::vector<Datagram>& receive(std::size_t subflow) { return sockets_[subflow].receive(); }
     // Forgets what only a block's further repair packets would be made of.
     void forget(std::uint32_t block);
-    // When the last data packet that left will have arrived, at the latest, if it is not lost.
+    // When the last data packet that left will have arrived, at the latest, if it is not lost; over nodes nobody knows, and it
+    // is beyond all times.
     Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const;
     // Numbers used, by subflow.
     const std::vector<std::int64_t>& sent() const { return sent_; }
@@ -57,6 +58,8 @@ private:
     void make(Word& word, std::size_t bytes);
     Word& word(std::uint32_t block, std::uint32_t number);
     Piece piece(const Source& source) const;
+    // Paths over nodes may begin on one.
+    std::size_t line(std::size_t link) const;
 
     const Plan& plan_;
     const dstcc::BlockMap& map_;

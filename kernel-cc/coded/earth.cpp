@@ -16,8 +16,14 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
     enter(plan.earth_ns);
     const dstcc::TransportConfig& transport = plan.engine.transport;
     const auto full = static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
-    for (const dstcc::LinkConfig& link : plan.engine.links)
-        uplinks_.push_back(links::Direction::seen(link, true, plan.engine.seed, uplinks_.size(), full));
+    for (const dstcc::LinkConfig& link : plan.engine.links) {
+        const dstcc::LinkConfig& last = link.onward.empty() ? link : link.onward.back().line;
+        const std::size_t own = uplinks_.size();
+        uplinks_.push_back(links::Direction::seen(last, true, plan.engine.seed, own, full));
+        std::size_t whose = 0;
+        while (plan.lines[whose].second != plan.lines[own].second) ++whose;
+        uplink_.push_back(whose);
+    }
     for (const std::string& earth : plan.earths) sockets_.emplace_back(address(earth, kEarthPort), nullptr);
     for (std::size_t s = 0; s < plan.paths.size(); ++s)
         peers_.push_back(address(plan.paths[s].craft, static_cast<std::uint16_t>(kCraftPort + s)));
@@ -80,7 +86,7 @@ void Earth::send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint
         put_ack(static_cast<std::uint8_t>(subflow), said, answer_);
     }
     const std::size_t link = plan_.paths[subflow].link;
-    uplinks_[link].transmit(now, bytes);
+    uplinks_[uplink_[link]].transmit(now, bytes);
     sockets_[link].send(answer_, &peers_[subflow]);
 }
 

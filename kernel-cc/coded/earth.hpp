@@ -18,10 +18,13 @@ public:
     void add(bool reports);
 
     void send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) override;
-    Time busy_ns(std::size_t subflow) const override { return uplinks_[plan_.paths[subflow].link].line().busy_ns(); }
+    Time busy_ns(std::size_t subflow) const override {
+        return uplinks_[uplink_[plan_.paths[subflow].link]].line().busy_ns();
+    }
     // As of a look: others' ACKs are in the uplinks' queues.
     void see(const links::Queues& queues) {
-        for (std::size_t link = 0; link < uplinks_.size(); ++link) uplinks_[link].occupy(queues.busy_ns(link, true));
+        for (std::size_t link = 0; link < uplinks_.size(); ++link)
+            uplinks_[link].occupy(queues.busy_ns(plan_.lines[link].second, true));
     }
     const std::vector<Datagram>& receive(std::size_t link) { return sockets_[link].receive(); }
     void handle(Time now, std::size_t link, const Datagram& datagram);
@@ -43,6 +46,7 @@ private:
     std::vector<dstcc::AckRanges> ranges_;
     dstcc::CodedReceivingEnd receiving_;
     std::vector<links::Direction> uplinks_;  // by link
+    std::vector<std::size_t> uplink_;        // by link: whose it uses, as paths over nodes may end on one
     std::vector<Socket> sockets_;            // by link
     std::vector<sockaddr_in> peers_;         // by subflow
     std::vector<std::int64_t> next_;         // by subflow: the number that is due

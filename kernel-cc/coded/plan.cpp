@@ -53,7 +53,10 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan, links
         in >> plan.tick >> plan.stall;
     else if (key == "earth")
         in >> plan.earths.emplace_back();
-    else if (key == "craft") {
+    else if (key == "lines") {
+        auto& [first, last] = plan.lines.emplace_back();
+        in >> first >> last;
+    } else if (key == "craft") {
         Path& path = plan.paths.emplace_back();
         in >> path.link >> path.craft;
     } else if (key == "payload")
@@ -82,7 +85,8 @@ Plan read_plan(const std::string& path) {
     }
     links::read_all(config, "", plan.engine);
     const std::size_t links = plan.engine.links.size();
-    bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links;
+    bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links &&
+                 plan.lines.size() == links;
     for (const Path& each : plan.paths) whole = whole && each.link < links;
     if (!whole) throw Failure(path + ": not whole");
     // netem needs a moment to let the first packet through after an outage: it is over a look later than it is for the plan.

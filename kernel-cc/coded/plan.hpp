@@ -25,9 +25,10 @@ struct Plan {
     std::string result, received;       // `received`: a folder for the first layers' parts as they came; empty: none
     Time tick = 0, stall = dstcc::kNever;
     dstcc::EngineConfig engine;
-    std::vector<std::string> earths;  // addresses, by link
-    std::vector<Path> paths;          // by subflow
-    transfer::Plan payloads;          // objects and their files
+    std::vector<std::string> earths;                         // addresses, by link
+    std::vector<std::pair<std::size_t, std::size_t>> lines;  // likewise: where it begins and where it ends, in `queues`
+    std::vector<Path> paths;                                 // by subflow
+    transfer::Plan payloads;                                 // objects and their files
 };
 
 Plan read_plan(const std::string& path);

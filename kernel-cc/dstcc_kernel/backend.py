@@ -31,14 +31,14 @@ from .build import Built, find
 from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
 from .coded_steer import coded_steer
 from .controller_process import ERROR, GUARD
-from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
+from .job import COUNTS, JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
 from .leftovers import remove_leftovers
 from .link_plan import is_played
 from .module import guest_module
 from .names import misfit
 from .native import program
-from .outcome import read_result
+from .outcome import read_result, with_counts
 from .plan import (
     MAX_LANES,
     job_of,
@@ -241,7 +241,8 @@ def _as_run(config: EngineConfig, policy: Controller | None) -> EngineConfig:
 
 def _result(folder: Path, config: EngineConfig) -> EngineResult:
     """With what the guard of a policy counted, if there is one, and slots without a decision of it."""
-    result, guard = read_result(folder / RESULT, config), folder / GUARD
+    result = with_counts(folder / COUNTS, read_result(folder / RESULT, config), config)
+    guard = folder / GUARD
     if not guard.exists():
         return result
     guarded: dict[str, int] = json.loads(guard.read_text())
@@ -342,7 +343,8 @@ def _module() -> str:
 def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     """What ``run.json`` says of the kernel."""
     links, restarts = draw_links(scenario, scenario.run.seed), scenario.transport.restart is not None
-    played = [link.name for link in links if restarts or is_played(link)]
+    over_nodes = any(link.onward for link in links)
+    played = [link.name for link in links if restarts or over_nodes or is_played(link)]
     notes = ["oracle_ratio is against a sender that loses nothing but what it sends into an outage"]
     if len(played) < len(links):
         notes.append(
@@ -353,7 +355,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     if played:
         notes.append(
             f"{', '.join(played)}: played by a program that has the simulator's link model and draws, not netem's "
-            "(a rate that changes, others' traffic, a second hop, or a sender that restarts)"
+            "(a rate that changes, others' traffic, nodes, a second hop, or a sender that restarts)"
         )
     if any(link.flows for link in links):
         notes.append("others' TCP connections are real ones, of which nothing is measured")
@@ -361,6 +363,9 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         notes.append("each connection of the sender has a kernel of its own")
     if scenario.transport.mode == CODED:
         notes += coded_notes(scenario)
+        notes += (
+            ["over nodes nobody knows what is under way: a trial goes on to its end"] if over_nodes else []
+        )
     elif scenario.transport.congestion or _policies(scenario):
         notes += _mptcp_notes(scenario, on_host=on_host)
     if on_host:

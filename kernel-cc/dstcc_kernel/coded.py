@@ -11,8 +11,8 @@ from dstcc.wire import HEADER_BYTES
 
 from .controller_process import Controller, controller_process
 from .job import Job
-from .topology import Wire, build, craft_address
-from .transfer import conduct, queues_of, shape
+from .topology import Wire, craft_address
+from .transfer import conduct, laid, lay_links, queues_of, shape
 
 PLAN, SETTINGS = "plan.txt", "coded.txt"
 """Of a trial's folder: what the program reads, and what of it the host wrote."""
@@ -35,12 +35,11 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
     fails.
     """
     buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes) if job.flows else SOCKET_BYTES
-    with (
-        build(buffer_bytes, sysctls=job.sysctls, middle=job.player is not None) as topology,
-        queues_of(job) as queues,
-    ):
-        for index, link in enumerate(job.links):
-            topology.lay(index, _wire(job, index), [craft_address(index, k) for k in range(link.subflows)])
+    with laid(job, buffer_bytes, sysctls=job.sysctls) as topology, queues_of(job) as queues:
+        sources = [
+            [craft_address(index, k) for k in range(link.subflows)] for index, link in enumerate(job.links)
+        ]
+        lay_links(topology, job, sources, _wire)
         plan = folder / PLAN
         with controller_process(controller, folder) as process:
             theirs: tuple[int, ...] = process.ends if process else ()

@@ -118,6 +118,8 @@ def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
     for index, link in enumerate(job.links):
         yield from link.config
         yield f"earth {earth_address(index)}"
+        path = (index,) if job.network is None else job.network.paths[index]
+        yield f"lines {path[0]} {path[-1]}"
         yield from (f"craft {index} {craft_address(index, k)}" for k in range(link.subflows))
     seen = emulated(config, config.transport.scale)
     seen = replace(seen, transport=replace(seen.transport, scale=1.0))

@@ -63,9 +63,23 @@ class Ground:
         self._middle_ip = routes_of(middle)
         self._devices: dict[tuple[int, int], int] = {}
 
-    def lay(self, mtu: int, initial_cwnd: int, sources: Mapping[int, Sequence[str]]) -> None:
-        """Lay all links and routes. ``sources`` are the addresses that each path has at its first node."""
+    @property
+    def craft(self) -> int:
+        """The namespace where all paths begin."""
+        return self.spaces[self.network.source]
+
+    @property
+    def earth(self) -> int:
+        """The one where they end."""
+        return self.spaces[self.network.sink]
+
+    def lay(
+        self, mtu: int, initial_cwnd: int, sources: Mapping[int, Sequence[str]], rto_min_ms: int = 0
+    ) -> None:
+        """Lay all links and routes. ``sources`` are the addresses that each path has at its first node, whose least
+        retransmission timeout ``rto_min_ms`` is; 0: the kernel's own."""
         self._mtu, self._metrics = mtu, {"initcwnd": initial_cwnd}
+        self._rto_min = {"rto_min": rto_min_ms} if rto_min_ms else {}
         for ip in self._ip:
             ip.link("set", index=LOOPBACK, state="up")
         for link, ends in enumerate(self.network.ends):
@@ -111,7 +125,7 @@ class Ground:
             known = {"lladdr": mac_of(other, link), "ifindex": device, "state": "permanent"}
             self._ip[node].neigh("replace", dst=node_address(other), **known)
             if self._has6:
-                self._ip[node].neigh("replace", dst=node_address6(other), family=INET6, **known)
+                self._ip[node].neigh("replace", dst=beside6(other), family=INET6, **known)
 
     def _to_node(self, destination: int) -> None:
         for node, link in self.network.next_links(destination).items():
@@ -152,21 +166,22 @@ class Ground:
         self._add(node, link, table, dst=dst, gateway=gateway, prefsrc=source, family=INET)
 
     def _route6(self, node: int, link: int, dst: str, source: str, table: int = 254) -> None:
-        gateway = node_address6(self.network.other(node, link))
+        gateway = beside6(self.network.other(node, link))
         self._add(node, link, table, dst=dst, gateway=gateway, prefsrc=source, family=INET6)
 
     def _add(self, node: int, link: int, table: int, **route: str | int) -> None:
         oif = self._devices[node, link]
-        self._ip[node].route("replace", oif=oif, table=table, flags=ONLINK, metrics=self._metrics, **route)
+        metrics = {**self._metrics, **(self._rto_min if node == self.network.source else {})}
+        self._ip[node].route("replace", oif=oif, table=table, flags=ONLINK, metrics=metrics, **route)
 
     def allow_joins(self) -> None:
         """As :meth:`.topology.Topology.allow_joins`, for the ends of the paths."""
-        for end in (self.network.source, self.network.sink):
-            allow_joins(self.spaces[end])
+        for end in (self.craft, self.earth):
+            allow_joins(end)
 
     def join(self, number: int, address: str, *, backup: bool) -> None:
         """As :meth:`.topology.Topology.join`."""
-        join_from(self.spaces[self.network.source], number, address, backup=backup)
+        join_from(self.craft, number, address, backup=backup)
 
     def close(self) -> None:
         """Let go of the namespaces; they end with the last process that uses them."""
@@ -206,6 +221,12 @@ def build_ground(
 def craft_subnet(path: int) -> str:
     """All addresses that the paths' first node has on one, but for the length."""
     return f"10.{path + 1}.0.0"
+
+
+def beside6(node: int) -> str:
+    """A node's IPv6 address for those at its links' other ends. Linux takes none as a gateway to which it has a route
+    over another device, as it may have to the node's own."""
+    return f"fe80::{node + 1:x}"
 
 
 def device_of(link: int) -> str:

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from .netem import GilbertElliott
+from .network import Network, network_of_document
 
 NEVER_NS = (1 << 63) - 1
 JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bin.part"
 """Files of a trial's folder; the last one is what came out until now, while it runs."""
+COUNTS = "counts.bin"
+"""Another, of a network: rows of int64, each a time and what the links and nodes count then."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,10 @@ class Job:
     steer."""
     player: str | None = None
     """The program that plays links, where any are."""
+    network: Network | None = None
+    """Over nodes, of whose paths ``links`` are what the ends know."""
+    lines: tuple[tuple[str, ...], ...] = ()
+    """Of each link of the network, for that program (:func:`dstcc_kernel.link_plan.link_lines`)."""
     flows: tuple[str, ...] = ()
     """Lines of others' connections (:func:`dstcc_kernel.link_plan.flow_lines`), and the program that has them."""
     flows_program: str | None = None
@@ -143,6 +150,9 @@ def read_job(path: Path) -> Job:
     document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
     for name in ("layer_links", "payloads", "free_bytes", "flows"):
         document[name] = tuple(document[name])
+    document["lines"] = tuple(map(tuple, document["lines"]))
+    if document["network"] is not None:
+        document["network"] = network_of_document(document["network"])
     return Job(**document)
 
 

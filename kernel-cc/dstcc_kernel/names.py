@@ -9,11 +9,12 @@ from dstcc.algorithms import KNOWS_RATES
 from dstcc.engine.config import AGENT, SAME
 from dstcc.scenario.contacts import planned_rate
 
+from .nodes import misfit as misfit_of_nodes
 from .source import release
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
-    from dstcc.scenario.model import Link
+    from dstcc.scenario.network import Way
 
 CONGESTION = {
     "bbr": "bbr",
@@ -41,7 +42,6 @@ WORD_PACKETS = 255
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
-NO_NODES = "node: trials over nodes run in the simulator only; `dstcc run` puts programs on them"
 MAX_LINKS = 16
 MAX_CWND = 1 << 28
 """The module's (``dstcc_law.h``)."""
@@ -52,8 +52,9 @@ MAX_STREAM_SUBFLOWS = 9
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
-    if scenario.node or transport.mode == "coded":
-        return NO_NODES if scenario.node else _coded(scenario)
+    problem = misfit_of_nodes(scenario) if scenario.node else None
+    if problem is not None or transport.mode == "coded":
+        return problem or _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler if transport.congestion else (), _schedulers(scenario)),
@@ -72,7 +73,7 @@ def misfit(scenario: Scenario) -> str | None:
     problem = _windows(scenario) or _fixed(scenario) or _constants(scenario)
     if problem is not None:
         return problem
-    return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+    return _too_many(scenario, lanes=transport.mode == "lanes")
 
 
 def _schedulers(scenario: Scenario) -> tuple[str, ...]:
@@ -115,21 +116,21 @@ def _coded(scenario: Scenario) -> str | None:
     if scenario.subflows > MAX_CODED_SUBFLOWS:
         return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
     beside = _others_traffic(scenario)
-    if beside is None and any(_has_flows(link) for link in scenario.link):
+    if beside is None and any(_has_flows(way) for way in scenario.ways):
         beside = _constants(scenario)
-    return beside or _too_many(len(scenario.link), 0, lanes=False)
+    return beside or _too_many(scenario, lanes=None)
 
 
-def _has_flows(link: Link) -> bool:
+def _has_flows(way: Way) -> bool:
     """Whether others' TCP connections are on it."""
-    return bool(link.flows) or (link.mix is not None and link.mix.tcp_share > 0)
+    return bool(way.flows) or (way.mix is not None and way.mix.tcp_share > 0)
 
 
 def _others_traffic(scenario: Scenario) -> str | None:
-    for index, link in enumerate(scenario.link):
-        named = [("flows", flow.congestion) for flow in link.flows or ()]
-        if link.mix is not None and link.mix.tcp_share > 0:
-            named.append(("mix", link.mix.congestion))
+    for way in scenario.ways:
+        named = [("flows", flow.congestion) for flow in way.flows or ()]
+        if way.mix is not None and way.mix.tcp_share > 0:
+            named.append(("mix", way.mix.congestion))
         stock = tuple(name for name in CONGESTION if name != "fixed")
         steered = bool(scenario.transport.controller) and scenario.transport.mode != "coded"
         own = (AGENT,) if steered else scenario.transport.congestion
@@ -138,7 +139,7 @@ def _others_traffic(scenario: Scenario) -> str | None:
             if unknown is not None:
                 whose = " (the trial's own)" if name == SAME else ""
                 return (
-                    f"link.{index}.{key}: others' '{unknown}'{whose} exists in the simulator only, the kernel has "
+                    f"{way.key}.{key}: others' '{unknown}'{whose} exists in the simulator only, the kernel has "
                     + (", ".join(stock))
                 )
     return None
@@ -179,13 +180,16 @@ def _constants(scenario: Scenario) -> str | None:
     return f"transport.constants.{unknown}: the kernel has no such knob; it has {', '.join(CONSTANTS)}"
 
 
-def _too_many(links: int, subflows: int, *, lanes: bool) -> str | None:
-    if links > MAX_LINKS:
-        return f"link: {links} links; at most {MAX_LINKS} here"
-    if lanes and subflows > links:
-        return "link.0.subflows: lanes have one subflow a link here"
-    if subflows > MAX_STREAM_SUBFLOWS:
-        return f"link: {subflows} subflows; Linux's MPTCP has at most {MAX_STREAM_SUBFLOWS}"
+def _too_many(scenario: Scenario, *, lanes: bool | None) -> str | None:
+    """Ways, or subflows of them; ``lanes`` is None where any number of these is right."""
+    ways, subflows = len(scenario.ways), scenario.subflows
+    what = "path" if scenario.node else "link"
+    if ways > MAX_LINKS:
+        return f"{what}: {ways} {what}s; at most {MAX_LINKS} here"
+    if lanes and subflows > ways:
+        return f"{what}.0.subflows: lanes have one subflow a {what} here"
+    if lanes is not None and subflows > MAX_STREAM_SUBFLOWS:
+        return f"{what}: {subflows} subflows; Linux's MPTCP has at most {MAX_STREAM_SUBFLOWS}"
     return None
 
 

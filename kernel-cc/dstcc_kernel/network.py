@@ -34,6 +34,8 @@ class Network:
     """Of each node."""
     config: tuple[str, ...]
     """The nodes, for the program that plays the links (``kernel-cc/links``)."""
+    numbers: tuple[int, ...] = ()
+    """Of each link the engine's, by which that of a node on the way draws; its place unless they are given."""
 
     @property
     def source(self) -> int:
@@ -49,7 +51,8 @@ class Network:
         """The line of a link in the program's plan: the index of its draws, as the engine counts them, and the nodes
         at its ends, which an end of the paths is not."""
         first = next((number for number, path in enumerate(self.paths) if path[0] == link), None)
-        draws = HOP_NUMBERS + link if first is None else first
+        number = self.numbers[link] if self.numbers else link
+        draws = HOP_NUMBERS + number if first is None else first
         inner = (-1 if node in (self.source, self.sink) else node for node in self.ends[link])
         return " ".join(map(str, ("between", draws, *inner)))
 
@@ -92,6 +95,7 @@ def network_of_document(document: dict[str, Any]) -> Network:
         tuple(document["names"]),
         tuple(document["storage_bytes"]),
         tuple(document["config"]),
+        tuple(document["numbers"]),
     )
 
 

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dstcc.engine.config import Node, emulated, named_values
+from dstcc.engine.passing import SINK, SOURCE, lines_of
 from dstcc.scenario.network import engine_node
 
 from .network import Network
 
 if TYPE_CHECKING:
+    from dstcc.engine.config import EngineConfig, Link
     from dstcc.scenario import Scenario
 
 MAX_NODES = 32
+MAX_HOPS = 64
+"""Links of a network."""
 NO_LAYERS = (
     "when_full 'lowest-layer': the kernel's packets do not say which layer they hold; drop-tail or drop-head"
 )
@@ -33,10 +37,36 @@ def network_of(scenario: Scenario, hosts: Sequence[str], scale: float) -> Networ
     )
 
 
+def network_of_trial(config: EngineConfig) -> tuple[Network, tuple[Link, ...]] | None:
+    """A trial's in emulated time, and its links, each by itself in mission time; ``None`` where no path has a node."""
+    on_the_way = {hop.node.number: hop.node for path in config.links for hop in path.onward}
+    if not on_the_way:
+        return None
+    lines, paths = lines_of(config)
+    nodes = [Node("source", SOURCE), *on_the_way.values(), Node("sink", SINK)]
+    place = {node.number: number for number, node in enumerate(nodes)}
+    numbers = [0] * len(lines)
+    for path, links in zip(config.links, paths, strict=True):
+        for hop, link in zip(path.onward, links[1:], strict=True):
+            numbers[link] = hop.number
+    network = Network(
+        nodes=tuple(node.name for node in nodes),
+        ends=tuple((place[line.tail], place[line.head]) for line in lines),
+        paths=paths,
+        names=tuple(path.name for path in config.links),
+        storage_bytes=tuple(node.storage_bytes for node in nodes),
+        config=tuple(_lines(nodes, config.transport.scale)),
+        numbers=tuple(numbers),
+    )
+    return network, tuple(line.link for line in lines)
+
+
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario's nodes that the kernel has not, with its key."""
     if len(scenario.node) > MAX_NODES:
         return f"node: {len(scenario.node)} nodes; at most {MAX_NODES} here"
+    if len(scenario.link) > MAX_HOPS:
+        return f"link: {len(scenario.link)} links; at most {MAX_HOPS} here"
     keeper = next((n for n, node in enumerate(scenario.node) if node.forwards != "packets"), None)
     if keeper is not None:
         return f"node.{keeper}.forwards = '{scenario.node[keeper].forwards}': Linux forwards packets"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,9 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from dstcc.engine.config import (
     CodingResults,
     EngineResult,
+    HopResult,
     Ledger,
+    NodeResult,
     ObjectResults,
     PlacedBytes,
     Samples,
@@ -21,12 +24,16 @@ from dstcc.engine.config import (
 from dstcc.errors import DstccError
 from dstcc.reading import read_bytes
 
+from .nodes import network_of_trial
 from .plan import slot_ns
+from .transfer import HOP_NUMBERS, NODE_NUMBERS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig
+
+    from .network import Network
 
 OBJECT_COLUMNS, SAMPLE_COLUMNS = 8, 12
 BLOCK_COLUMNS, PART_COLUMNS, MISSING_COLUMNS = 7, 2, 2
@@ -112,6 +119,60 @@ def _ledger(path: Path, numbers: NDArray[np.int64], config: EngineConfig) -> Led
     if len(rows) != len(bytes_) or (rows < 0).any() or (rows > bytes_[:, None]).any():
         raise DstccError(f"{path}: the guest's result: more of a layer is acknowledged or sent than it has")
     return Ledger(*(np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS)))
+
+
+def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> EngineResult:
+    """The result of a trial over nodes with what its links and nodes counted (:data:`.job.COUNTS`); any other as it is.
+    Raises :class:`DstccError` for what no program can have counted."""
+    over = network_of_trial(config)
+    if over is None:
+        return result
+    network, slot = over[0], slot_ns(config)
+    columns = 1 + HOP_NUMBERS * len(network.ends) + NODE_NUMBERS * len(network.nodes)
+    read = read_bytes(path, DstccError, MOST_BYTES, follow=False)
+    rows = np.frombuffer(read[: len(read) // (8 * columns) * 8 * columns], dtype=np.int64).reshape(
+        -1, columns
+    )
+    numbers = rows[:, 1:]
+    if not len(rows) or (numbers < 0).any() or (np.diff(rows, axis=0) < 0)[:, 0].any():
+        raise DstccError(f"{path}: what links and nodes counted is cut short, below 0 or not in order")
+    count = len(np.unique(result.samples.t_ns))
+    ends = np.minimum(np.searchsorted(rows[:, 0], slot * np.arange(1, count + 1)), len(rows) - 1)
+    hops, nodes = np.split(numbers, [HOP_NUMBERS * len(network.ends)], axis=1)
+    by_hop = hops.reshape(len(rows), -1, HOP_NUMBERS)
+    by_node = nodes.reshape(len(rows), -1, NODE_NUMBERS)
+    came, left, held, dropped, _, lost, _ = by_node[-1].T
+    if (came != left + held + dropped + lost).any():
+        raise DstccError(f"{path}: a node that took in other packets than it sent, holds or dropped")
+    return replace(
+        result,
+        nodes=tuple(
+            _node(number, by_node[:, place], ends)
+            for place, number in enumerate(
+                dict.fromkeys(hop.node.number for path in config.links for hop in path.onward), start=1
+            )
+        ),
+        hops=tuple(_hop(network, link, by_hop[:, link], ends) for link in range(len(network.ends))),
+    )
+
+
+def _node(number: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> NodeResult:
+    came, left, held, dropped, _, lost, most = map(int, counts[-1])
+    held_bytes, dropped_packets, lost_packets = (
+        np.ascontiguousarray(counts[ends, column]) for column in (4, 3, 5)
+    )
+    return NodeResult(
+        number, came, left, held, dropped, lost, most, held_bytes, dropped_packets, lost_packets
+    )
+
+
+def _hop(network: Network, link: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> HopResult:
+    first = next((number for number, path in enumerate(network.paths) if path[0] == link), -1)
+    sent, up_sent = (np.ascontiguousarray(counts[ends, column]) for column in (0, 3))
+    number = -1 if first >= 0 else network.numbers[link]
+    down = (int(counts[-1, 0]), int(counts[-1, 1]), int(counts[-1, 2]))
+    up = (int(counts[-1, 3]), int(counts[-1, 4]), int(counts[-1, 5]))
+    return HopResult(number, first, *down, *up, sent, up_sent)
 
 
 def missing_packets(path: Path) -> NDArray[np.int64]:

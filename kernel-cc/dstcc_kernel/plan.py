@@ -35,6 +35,7 @@ from .job import NEVER_NS, Job, LinkJob, Step, Way
 from .link_plan import flow_lines, is_played, link_lines
 from .names import CONGESTION
 from .netem import GilbertElliott
+from .nodes import network_of_trial
 from .source import Release, release
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ HELD_MEMORY = 2.5
 connection has acknowledged it."""
 PACKET_MEMORY = 6.0
 """Bytes of memory for a byte in flight: it is in the sender's queue, on its way, and in the receiver's."""
+SENT_TWICE = 2
+"""How often a byte of the video lies in nodes' stores at most, where these have the room."""
 BASE_MB, RING_MB = 192, 25
 """Of a guest: kernel, Python and the program; the rings that see a link's packets."""
 POLICY_MB = 512
@@ -94,19 +97,21 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
     windows beyond TCP's."""
     transport, scale, links = config.transport, config.transport.scale, config.links
     longest_s, shortest_s = max(map(rtt_s, links)) / scale, min(map(rtt_s, links)) / scale
-    if longest_s > MAX_RTT_S:
-        least = ceil(longest_s * scale / MAX_RTT_S)
-        raise InputError(
-            f"--scale {scale:g}: a round trip of {longest_s:.6g} emulated s; Linux's TCP holds {MAX_RTT_S:g} s: "
-            f"at least {least}"
-        )
+    for what, round_trip_s in (("", longest_s), (" with what nodes store", _stored_s(config) / scale)):
+        if round_trip_s > MAX_RTT_S:
+            least = ceil(round_trip_s * scale / MAX_RTT_S)
+            raise InputError(
+                f"--scale {scale:g}: a round trip{what} of {round_trip_s:.6g} emulated s; Linux's TCP holds "
+                f"{MAX_RTT_S:g} s: at least {least}"
+            )
     ends = config.duration_ns
     endless = ends == NEVER_NS
     length_s = horizon_s(links, config.objects, None if endless else ends / 1e9) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
     pins = transport.layer_links
     share = (kernel or release()).window_256(transport.mss_bytes)
-    receive, send = _buffers(links, transport.receive_buffer_bytes, share)
+    receive, send = _buffers(links, transport.receive_buffer_bytes, share, stored_bytes(config))
+    over = network_of_trial(config)
     return Job(
         congestion=CONGESTION.get(transport.congestion, OURS),
         lanes=transport.mode == "lanes",
@@ -131,7 +136,11 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         stall_ns=round(patience_ns(config) / scale),
         outages_ns=tuple((round(a / scale), round(b / scale)) for a, b in _silences(config)),
         links=tuple(
-            replace(_link(link, config, length_s * scale), opens_ns=opens, joins_ns=joins)
+            replace(
+                _link(link, config, length_s * scale, played=over is not None),
+                opens_ns=opens,
+                joins_ns=joins,
+            )
             for link, (opens, joins) in zip(
                 links, _handshakes(links, scale, tick_s, config.begin_ns), strict=True
             )
@@ -141,6 +150,11 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
         seed=config.seed,
         ledger=config.ledger,
         flows=tuple(flow_lines(links, CONGESTION.get(transport.congestion, OURS), scale)),
+        network=None if over is None else over[0],
+        lines=tuple(
+            tuple(link_lines(line, scale, queue_packets=0, played=True))
+            for line in (() if over is None else over[1])
+        ),
         **_knobs(transport.constants),
     )
 
@@ -275,21 +289,46 @@ def _rests(config: EngineConfig, whole: EngineConfig) -> tuple[NDArray[np.int64]
 def memory_mb(config: EngineConfig, *, steered: bool) -> int:
     """What a guest needs: for the links' bytes in flight and, where it is ``steered``, for the policy's process."""
     in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in config.links)
+    in_flight += stored_bytes(config)
     held = min(MAX_BUFFER // 2, _video_bytes(config)) if steered and config.transport.mode == "stream" else 0
     base = BASE_MB + POLICY_MB * steered
     return ceil(base + RING_MB * len(config.links) + (PACKET_MEMORY * in_flight + HELD_MEMORY * held) / 1e6)
 
 
-def _buffers(links: Sequence[Link], limit: int, share_256: int) -> tuple[int, int]:
+def stored_bytes(config: EngineConfig) -> int:
+    """What nodes may come to hold of the video."""
+    nodes = {hop.node.number: hop.node.storage_bytes for link in config.links for hop in link.onward}
+    return min(sum(nodes.values()), SENT_TWICE * _video_bytes(config))
+
+
+def _stored_s(config: EngineConfig) -> float:
+    """The longest round trip of TCP, with the longest waits at nodes both ways that end within the trial."""
+
+    def waits(outages: Sequence[tuple[int, int]]) -> int:
+        return max((stop - start for start, stop in outages if stop < config.duration_ns), default=0)
+
+    longest = 0.0
+    for path in config.links if config.coding is None else ():
+        lines = [path, *(hop.line for hop in path.onward)]
+        stored = 0
+        for hop, before in zip(path.onward, lines, strict=False):
+            if hop.node.storage_bytes:
+                back = before.outages_ns if before.up_outages_ns is None else before.up_outages_ns
+                stored += waits(hop.line.outages_ns) + waits(back)
+        longest = max(longest, rtt_s(path) + stored / 1e9)
+    return longest
+
+
+def _buffers(links: Sequence[Link], limit: int, share_256: int, stored: int) -> tuple[int, int]:
     """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` to the receive window, which is
-    so large a share of its buffer, of 0 is none."""
+    so large a share of its buffer, of 0 is none. ``stored``: bytes that nodes hold."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
         raise InputError(
             f"a window of {sum(flights):.4g} bytes fills the links ({', '.join(link.name for link in links)}); "
             f"TCP's largest is {MAX_WINDOW:,} bytes"
         )
-    wanted = sum(flights) + sum(link.queue_bytes for link in links)
+    wanted = sum(flights) + sum(link.queue_bytes for link in links) + stored
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
     return min(MAX_BUFFER, -(-256 * limit // share_256)) if limit else room, room
 
@@ -300,10 +339,10 @@ def _largest_window(links: Sequence[Link], least: int) -> int:
 
 
 def _silences(config: EngineConfig) -> Iterator[tuple[int, int]]:
-    """The outages of both ways that end, and the time before the connection begins."""
+    """The outages of all links and both ways that end, and the time before the connection begins."""
     if config.begin_ns:
         yield 0, config.begin_ns
-    for link in config.links:
+    for link in (line for path in config.links for line in (path, *(hop.line for hop in path.onward))):
         up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
         every = sorted({*link.outages_ns, *up, *link.unannounced_ns})
         yield from (outage for outage in every if outage[1] < ns(MAX_TIME_S))
@@ -334,9 +373,9 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float, begin_ns: in
     return due
 
 
-def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
+def _link(link: Link, config: EngineConfig, length_s: float, *, played: bool) -> LinkJob:
     # of a sender that restarts, too: what stands in its queue then is gone, and netem would send it
-    transport, played = config.transport, is_played(link) or config.ledger
+    transport, played = config.transport, played or is_played(link) or config.ledger
     down, up = _ways(link, transport, length_s, played=played)
     queue_packets = 0 if played else down.queue_packets
     return LinkJob(

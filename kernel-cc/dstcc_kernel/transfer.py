@@ -9,7 +9,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,8 @@ from dstcc.errors import DstccError
 from dstcc.wire import HEADER_BYTES
 
 from .controller_process import Controller, controller_process
-from .job import NEVER_NS, OBJECTS, RESULT, Job
+from .ground import Ground, build_ground, device_of, plan_lines
+from .job import COUNTS, NEVER_NS, OBJECTS, RESULT, Job
 from .layers import SCHEDULER
 from .netem import stream
 from .topology import (
@@ -46,6 +47,8 @@ END_S = 1.0
 """From the transfer program's last word to its end."""
 QUEUE_BYTES = 16
 """Of a link, in the file of :func:`queues_of`."""
+HOP_NUMBERS, NODE_NUMBERS = 6, 7
+"""Of a network's link both ways, and of a node, as the program that plays links counts them (``kernel-cc/links``)."""
 LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
 """Of a trial's folder: what the program that plays links reads, and that of others' connections."""
 
@@ -57,9 +60,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     transfer program says when it fails.
     """
     buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes)
-    unsent_bytes = None if job.lanes else job.unsent_bytes
-    with build(
-        buffer_bytes, unsent_bytes=unsent_bytes, sysctls=_sysctls(job), middle=job.player is not None
+    with laid(
+        job, buffer_bytes, unsent_bytes=None if job.lanes else job.unsent_bytes, sysctls=_sysctls(job)
     ) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
@@ -72,11 +74,41 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             conduct("the transfer program", job, plan, topology, ends=theirs, joins=joins, begun=begun)
 
 
+Stand = Topology | Ground
+"""What both ends stand on."""
+
+
+@contextmanager
+def laid(
+    job: Job, buffer_bytes: int, *, unsent_bytes: int | None = None, sysctls: Mapping[str, str]
+) -> Iterator[Stand]:
+    """The job's two hosts, or its network's nodes, still without links; gone when the block ends."""
+    if job.network is not None:
+        with build_ground(job.network, buffer_bytes, unsent_bytes=unsent_bytes, sysctls=sysctls) as ground:
+            yield ground
+        return
+    with build(
+        buffer_bytes, unsent_bytes=unsent_bytes, sysctls=sysctls, middle=job.player is not None
+    ) as topology:
+        yield topology
+
+
+def lay_links(
+    stand: Stand, job: Job, sources: Sequence[Sequence[str]], wire_of: Callable[[Job, int], Wire]
+) -> None:
+    """Lay the links, whose spacecraft's ends, or those of the paths over nodes, have these addresses."""
+    if isinstance(stand, Ground):
+        stand.lay(wire_of(job, 0).mtu, job.initial_cwnd, dict(enumerate(sources)), job.rto_min_ms)
+        return
+    for index, own in enumerate(sources):
+        stand.lay(index, wire_of(job, index), own)
+
+
 def conduct(
     name: str,
     job: Job,
     plan: Path,
-    topology: Topology,
+    topology: Stand,
     *,
     ends: tuple[int, ...] = (),
     joins: Sequence[_Join] = (),
@@ -103,7 +135,9 @@ def conduct(
         try:
             if begun:
                 begun()
-            accompany(program, job, topology, joins, [each for each in (player, flows) if each is not None])
+            with _counts(job, player, plan.with_name(COUNTS)) as count:
+                others = [each for each in (player, flows) if each is not None]
+                accompany(program, job, topology, joins, others=others, count=count)
             with suppress(subprocess.TimeoutExpired):
                 program.wait(timeout=END_S)
         finally:
@@ -124,7 +158,12 @@ def beside(
         return
     plan.write_text("\n".join(lines) + "\n")
     process = subprocess.Popen(
-        [program, str(plan)], pass_fds=spaces, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [program, str(plan)],
+        pass_fds=spaces,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     said = ""
     try:
@@ -149,7 +188,7 @@ def queues_of(job: Job) -> Iterator[int | None]:
         return
     file = os.memfd_create("queues")
     try:
-        os.ftruncate(file, QUEUE_BYTES * len(job.links))
+        os.ftruncate(file, QUEUE_BYTES * max(len(job.links), len(job.lines)))
         yield file
     finally:
         os.close(file)
@@ -159,24 +198,52 @@ def _given(*files: int | None) -> tuple[int, ...]:
     return tuple(file for file in files if file is not None)
 
 
-def _player(job: Job, topology: Topology, queues: int | None) -> Beside:
+@contextmanager
+def _counts(
+    job: Job, player: subprocess.Popen[str] | None, path: Path
+) -> Iterator[Callable[[int], None] | None]:
+    """What writes a row of the file: a time, and what a network's links and nodes count then; the last is the end's."""
+    if job.network is None:
+        yield None
+        return
+    assert player is not None and player.stdin is not None and player.stdout is not None
+    asking = player.stdin
+    size = 8 * (HOP_NUMBERS * len(job.lines) + NODE_NUMBERS * len(job.network.nodes))
+    with path.open("wb") as file, open(player.stdout.fileno(), "rb", closefd=False) as said:
+
+        def count(now: int) -> None:
+            with suppress(BrokenPipeError):  # how it ended is judged at the end
+                asking.write("hops\n")
+                asking.flush()
+                file.write(now.to_bytes(8, "little") + said.read(size))
+
+        yield count
+
+
+def _player(job: Job, topology: Stand, queues: int | None) -> Beside:
     lines = _played_lines(job, topology, queues)
     return "the program that plays links", job.player, lines, _given(topology.middle, queues)
 
 
-def _played_lines(job: Job, topology: Topology, queues: int | None) -> Iterator[str]:
+def _played_lines(job: Job, topology: Stand, queues: int | None) -> Iterator[str]:
     full = job.mss_bytes + HEADER_BYTES
-    yield f"namespace {topology.middle}"
-    yield from (f"queues {file}" for file in _given(queues))
-    yield f"seed {job.seed}"
-    yield f"bytes {full} {HEADER_BYTES} {job.free_bytes[0]} {job.free_bytes[1]}"
+    head = (
+        f"namespace {topology.middle}",
+        *(f"queues {file}" for file in _given(queues)),
+        f"seed {job.seed}",
+        f"bytes {full} {HEADER_BYTES} {job.free_bytes[0]} {job.free_bytes[1]}",
+    )
+    if job.network is not None:
+        yield from plan_lines(job.network, job.lines, head)
+        return
+    yield from head
     for index, link in enumerate(job.links):
         if link.played:
             yield from link.config
             yield f"number {index}"
 
 
-def _flows(job: Job, topology: Topology) -> Beside:
+def _flows(job: Job, topology: Stand) -> Beside:
     spaces = (topology.craft, topology.earth)
     lines = (
         f"namespaces {topology.craft} {topology.earth}",
@@ -213,9 +280,10 @@ class _Join:
     backup: bool
 
 
-def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]:
+def _lay(topology: Stand, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]:
     """Lay all links; (address, subflow number) of the spacecraft, and what is to join later."""
     addresses: list[tuple[str, int]] = []
+    all_sources: list[list[str]] = []
     joined: list[tuple[int, str]] = []  # from when on, and the address
     number = 0
     backups = job.lanes and job.backups and 1 < len(job.links) <= MAX_PM_SUBFLOWS
@@ -228,8 +296,9 @@ def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Joi
             sources.append(backup_address(index))
             addresses.append((sources[-1], number))
             joined.append((0, sources[-1]))
-        topology.lay(index, _wire(job, index), sources)
+        all_sources.append(sources)
         number += link.subflows
+    lay_links(topology, job, all_sources, _wire)
     topology.allow_joins()
     joins = [_Join(at, id_, address, job.lanes) for id_, (at, address) in enumerate(joined, start=1)]
     for join in joins:
@@ -251,10 +320,13 @@ def _wire(job: Job, index: int) -> Wire:
     )
 
 
-def _devices(link: int, *, played: bool) -> str:
+def _devices(job: Job, link: int) -> str:
     """Where packets are seen to leave and to arrive, and ACKs to arrive, behind netem or the program; and of a packet's
     IP length what the line does not count, or that a packet weighs its payload and one header."""
-    if played:
+    if job.network is not None:
+        first, last = (device_of(job.network.paths[link][end]) for end in (0, -1))
+        return f"{first} {last} {first} -1"
+    if job.links[link].played:
         return f"craft{link} earth{link} craft{link} -1"
     return f"earth{link} down{link} up{link} {TCP_OPTIONS_BYTES + DSS_BYTES}"
 
@@ -269,11 +341,14 @@ def shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
 def accompany(
     program: subprocess.Popen[str],
     job: Job,
-    topology: Topology,
+    topology: Stand,
     joins: Sequence[_Join] = (),
+    *,
     others: Sequence[subprocess.Popen[str]] = (),
+    count: Callable[[int], None] | None = None,
 ) -> None:
-    """Change the links when it is time, and let subflows join, until the program ends. ``others`` hear its begin."""
+    """Change the links when it is time, and let subflows join, until the program ends. ``others`` hear its begin, and
+    ``count`` each slot's end and the program's."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
@@ -287,25 +362,30 @@ def accompany(
     due: list[tuple[int, Callable[[], None]]] = [
         (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))
         for link, link_job in enumerate(job.links)
-        if not link_job.played
+        if isinstance(topology, Topology) and not link_job.played
         for up, way in ((False, link_job.down), (True, link_job.up))
         for step in range(1, len(way.steps))
     ]
     due += [(it.from_ns, partial(topology.join, it.number, it.address, backup=it.backup)) for it in joins]
     due.sort(key=lambda entry: entry[0])
+    slot_ns = job.slot_ns
     while True:
-        left_s = None
-        if due:
-            left_s = max(0.0, (start_ns + due[0][0] - time.monotonic_ns()) / 1e9)
+        next_ns = min([at for at, _ in due[:1]] + ([slot_ns] if count else []), default=None)
+        left_s = None if next_ns is None else max(0.0, (start_ns + next_ns - time.monotonic_ns()) / 1e9)
         ready, _, _ = select.select([program.stdout], [], [], left_s)
         if ready:
+            if count:
+                count(time.monotonic_ns() - start_ns)
             return
         while due and start_ns + due[0][0] <= time.monotonic_ns():
             due.pop(0)[1]()
+        if count and start_ns + slot_ns <= time.monotonic_ns():
+            count(slot_ns)
+            slot_ns += job.slot_ns
 
 
 def _plan_lines(
-    job: Job, folder: Path, topology: Topology, addresses: list[tuple[str, int]], pipes: tuple[int, ...]
+    job: Job, folder: Path, topology: Stand, addresses: list[tuple[str, int]], pipes: tuple[int, ...]
 ) -> Iterator[str]:
     yield f"namespaces {topology.craft} {topology.earth}"
     if pipes:
@@ -342,7 +422,7 @@ def _plan_lines(
         yield f"address {address} {number}"
     for index, link_job in enumerate(job.links):
         yield from link_job.config
-        yield f"devices {earth_address(index)} {_devices(index, played=link_job.played)}"
+        yield f"devices {earth_address(index)} {_devices(job, index)}"
     lanes = job.lanes_per_link if job.lanes else 1
     for lane in range(lanes * (len(job.links) if job.lanes else 1)):
         link_index = lane // lanes

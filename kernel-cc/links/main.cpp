@@ -5,7 +5,8 @@
 //   spacecraft craftN --veth-- nearN  (this program's namespace)  farN --veth-- earthN Earth
 //
 //   links PLAN       reads the trial's time 0 (of the monotonic clock, in ns) from standard input as soon as it is known, and
-//                    ends when that ends; each further line is answered with the numbers of all directions and nodes
+//                    ends when that ends; each further line is answered with the numbers of all directions and nodes, `hops`
+//                    with those that a trial has of them
 //
 // A link may lead from one node of the plan to another: what these store waits here for its next hop (ways.hpp).
 //
@@ -158,7 +159,7 @@ public:
                 else if (!hear(said))
                     return;
                 else
-                    say_counts();
+                    said == "hops" ? say_hops() : say_counts();
             }
             advance(clock_ns(CLOCK_MONOTONIC) - start_);
         }
@@ -168,7 +169,12 @@ private:
     void add_way(Way::Ends ends, dstcc::LinkConfig link, const Plan::Place& place, int from) {
         dstcc::Node* const node = from < 0 ? nullptr : &nodes_[static_cast<std::size_t>(from)];
         if (node != nullptr && node->stores()) (ends.up ? link.up_queue_bytes : link.queue_bytes) = kNever;
-        ways_.emplace_back(ends, Direction(link, ends.up, plan_.seed, place.draws, plan_.full_bytes), link, node);
+        std::vector<dstcc::TrafficSource> others;
+        for (std::size_t k = 0; node != nullptr && !ends.up && k < link.cross_traffic.size(); ++k)
+            others.emplace_back(link.cross_traffic[k], plan_.seed, place.draws, k);
+        if (node != nullptr) link.cross_traffic.clear();  // it comes to the node
+        const Direction line(link, ends.up, plan_.seed, place.draws, plan_.full_bytes);
+        ways_.emplace_back(ends, line, link, node, others);
     }
     // The next line of standard input, and nothing of the one after it, for which epoll is to wake us; false at its end.
     static bool hear(std::string& line) {
@@ -203,6 +209,23 @@ private:
             const dstcc::NodeCounts& of = node.counts();
             const StoreCounts counts{of.held_packets, of.held_bytes, of.dropped_packets, of.lost_in_restarts_packets};
             std::fwrite(&counts, sizeof counts, 1, stdout);
+        }
+        std::fflush(stdout);
+    }
+    // Of each link down and up, and of all nodes.
+    void say_hops() {
+        advance(clock_ns(CLOCK_MONOTONIC) - start_);
+        for (const Way& way : ways_) {
+            const LineCounts counts = way.line_counts();
+            std::fwrite(&counts, sizeof counts, 1, stdout);
+        }
+        for (const dstcc::Node& node : nodes_) {
+            node.check();
+            const dstcc::NodeCounts& of = node.counts();
+            const std::int64_t counts[] = {of.came_packets,    of.left_packets, of.held_packets,
+                                           of.dropped_packets, of.held_bytes,   of.lost_in_restarts_packets,
+                                           of.most_held_bytes};
+            std::fwrite(counts, sizeof counts, 1, stdout);
         }
         std::fflush(stdout);
     }

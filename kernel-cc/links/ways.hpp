@@ -1,6 +1,6 @@
 // One direction of a link and what a node holds for it, with the simulator's own parts (link/direction.hpp, link/node.hpp), and the
 // bytes of the packets. What waits in a store is served as in link/network.cpp: nothing starts that an announced outage would
-// cut.
+// cut. Others' datagrams come to a node as packets do, have no bytes, and go no further.
 #pragma once
 
 #include <deque>
@@ -11,6 +11,7 @@
 #include "direction.hpp"
 #include "link/contact.hpp"
 #include "link/node.hpp"
+#include "link/traffic.hpp"
 
 namespace links {
 
@@ -24,6 +25,10 @@ struct WayCounts {
 struct StoreCounts {
     std::int64_t held_packets = 0, held_bytes = 0, dropped_packets = 0, lost_in_restarts_packets = 0;
 };
+// What a trial asks: of a line what had room on it, and of that what it lost; and what had none.
+struct LineCounts {
+    std::int64_t sent_packets = 0, lost_packets = 0, dropped_packets = 0;
+};
 
 class Way {
 public:
@@ -34,12 +39,15 @@ public:
         int free_bytes;
     };
     // `node`: the one that it leaves from; none where that is an end, or there are no nodes.
-    Way(Ends ends, Direction line, const dstcc::LinkConfig& link, dstcc::Node* node)
+    Way(Ends ends, Direction line, const dstcc::LinkConfig& link, dstcc::Node* node,
+        const std::vector<dstcc::TrafficSource>& others)
         : ends(ends),
           line_(std::move(line)),
           plan_(link, ends.up),
           node_(node),
-          waiting_(false) {}
+          waiting_(false) {
+        for (const dstcc::TrafficSource& source : others) others_.push_back({source, source.start()});
+    }
     const Ends ends;
 
     const dstcc::Node* node() const { return node_; }
@@ -48,21 +56,15 @@ public:
     // A packet of so many bytes comes to be sent.
     void put(Time now, std::uint32_t bytes, Frame frame) {
         last_ = now = std::max({last_, now, Time{0}});
-        serve_until(now);
-        if (node_ == nullptr) return transmit(now, bytes, std::move(frame));
-        node_->come();
-        if (node_->boots(now)) return node_->lose_in_restart();
-        if (!node_->stores())
-            transmit(now, bytes, std::move(frame));
-        else
-            store(now, bytes, std::move(frame));
+        go_on_until(now);
+        join(now, bytes, std::move(frame));
     }
     // Until when the packets before it keep the line.
     Time busy_ns() const { return line_.line().busy_ns(); }
     // What has arrived by then, given to `send`.
     template <class Send>
     void deliver(Time now, Send&& send) {
-        serve_until(now);
+        go_on_until(now);
         for (; !flying_.empty() && flying_.front().arrive <= now; flying_.pop_front()) {
             ++delivered_packets_;
             delivered_bytes_ += flying_.front().bytes;
@@ -79,8 +81,12 @@ public:
         if (!serving_ && node_->stores()) begin_service(now);
     }
 
+    LineCounts line_counts() const {
+        const dstcc::Direction& line = line_.line();
+        return {line.sent() - line.dropped(), line.lost(), line.dropped()};
+    }
     WayCounts counts(Time now) {
-        serve_until(now);
+        go_on_until(now);
         while (!queue_.empty() && queue_.front().first <= now) queue_.pop_front();
         const dstcc::Direction& line = line_.at(now);
         WayCounts out{delivered_packets_, delivered_bytes_, line.lost(), line.dropped() + dropped_packets_};
@@ -105,11 +111,26 @@ private:
         std::uint32_t bytes;
         Frame frame;
     };
+    struct Source {
+        dstcc::TrafficSource traffic;
+        Time next;
+    };
 
+    // A packet is there; one of others has no frame.
+    void join(Time now, std::uint32_t bytes, Frame frame) {
+        if (node_ == nullptr) return transmit(now, bytes, std::move(frame));
+        node_->come();
+        if (node_->boots(now)) return node_->lose_in_restart();
+        if (!node_->stores())
+            transmit(now, bytes, std::move(frame));
+        else
+            store(now, bytes, std::move(frame));
+    }
     void transmit(Time now, std::uint32_t bytes, Frame frame) {
         const dstcc::Direction::Passage passage = line_.transmit(now, bytes);
         if (node_ != nullptr && !node_->stores()) passage.wait_ns < 0 ? node_->drop() : node_->leave();
         const Time departs = line_.line().busy_ns();
+        if (frame.empty()) return;
         if (passage.wait_ns >= 0 && (node_ == nullptr || !node_->stores())) queue_.push_back({departs, bytes});
         if (passage.arrive_ns != dstcc::kNever)
             flying_.push_back({departs, passage.arrive_ns, bytes, std::move(frame)});
@@ -133,18 +154,31 @@ private:
         node_->drop();
         ++dropped_packets_;
     }
-    void serve_until(Time now) {
-        while (serve_ <= now) {
-            const Time at = serve_;
-            if (serving_) {
-                serving_ = false;
-                const dstcc::Token front = waiting_.pop();
-                frames_.erase(front.number);
-                node_->release(front.bytes);
-                node_->leave();
-            }
-            begin_service(at);
+    // Services and others' packets, in their order; of the latter what is due at `now` is behind what comes then.
+    void go_on_until(Time now) {
+        for (;;) {
+            Source* first = nullptr;
+            for (Source& source : others_)
+                if (source.next < now && (first == nullptr || source.next < first->next)) first = &source;
+            if (serve_ <= (first == nullptr ? now : first->next)) {
+                serve(serve_);
+            } else if (first != nullptr) {
+                const Time at = first->next;
+                if (first->traffic.poll(at, first->next)) join(at, first->traffic.packet_bytes(), {});
+            } else
+                return;
         }
+    }
+    // The line is free: the front's service ends, or may begin.
+    void serve(Time now) {
+        if (serving_) {
+            serving_ = false;
+            const dstcc::Token front = waiting_.pop();
+            frames_.erase(front.number);
+            node_->release(front.bytes);
+            node_->leave();
+        }
+        begin_service(now);
     }
     void begin_service(Time now) {
         serve_ = dstcc::kNever;
@@ -165,6 +199,7 @@ private:
     dstcc::PlannedWay plan_;
     dstcc::Node* node_;
     dstcc::Waiting waiting_;
+    std::vector<Source> others_;
     std::unordered_map<std::int64_t, Held> frames_;  // of what waits
     std::int64_t held_ = 0;
     bool serving_ = false;

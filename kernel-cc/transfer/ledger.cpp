@@ -101,6 +101,11 @@ void Ledger::each_object(const Lane& lane, std::int64_t begin, std::int64_t end,
     each_piece(lane, begin, end, [&](const Piece& piece, std::int64_t bytes) { each(piece.object, bytes); });
 }
 
+bool Ledger::is_of(int link, std::uint32_t address) const {
+    const auto number = numbers_.find(address);
+    return number == numbers_.end() || plan_.subflow_links[static_cast<std::size_t>(number->second)] == link;
+}
+
 void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     if (packet.syn && !packet.has_ack) open(packet);
     Subflow* subflow = find(packet.source, packet.source_port);
@@ -167,12 +172,10 @@ Time Ledger::queue(int link, const Packet& packet, Time now, bool others) {
     const int free = plan_.links[static_cast<std::size_t>(link)].free_bytes;
     const int bytes = free < 0 ? packet.payload + plan_.header_bytes : std::max(packet.ip_bytes - free, 0);
     if (!others) totals.sent_wire += bytes;
-    return lines_[static_cast<std::size_t>(link)].transmit(now, static_cast<std::uint32_t>(bytes)).wait_ns;
+    return line(link).transmit(now, static_cast<std::uint32_t>(bytes)).wait_ns;
 }
 
-std::int64_t Ledger::queue_bytes(int link, Time now) const {
-    return lines_[static_cast<std::size_t>(link)].at(now).queue_bytes(now);
-}
+std::int64_t Ledger::queue_bytes(int link, Time now) const { return line(link).at(now).queue_bytes(now); }
 
 void Ledger::handle_arrival(const Packet& packet, Time now) {
     Subflow* subflow = find(packet.source, packet.source_port);

@@ -66,6 +66,8 @@ public:
     // `bytes` of an object were handed to a connection, to go over a link.
     void wrote(int lane, int object, std::int64_t bytes, int link);
 
+    // Whether a packet of the spacecraft's address, to or from, is one of the link's: paths over nodes may share devices.
+    bool is_of(int link, std::uint32_t address) const;
     void handle_departure(int link, const Packet& packet, Time now);
     void handle_arrival(const Packet& packet, Time now);
     void handle_ack(const Packet& packet, Time now);
@@ -136,6 +138,11 @@ private:
     void open(const Packet& syn);
     std::int64_t offset_of(const Subflow& subflow, const Packet& packet, std::int64_t at) const;
     Time queue(int link, const Packet& packet, Time now, bool others);
+    // Likewise they may begin on one.
+    links::Direction& line(int link) const {
+        const int first = plan_.configs[static_cast<std::size_t>(link)].first_hop_of;
+        return lines_[static_cast<std::size_t>(first < 0 ? link : first)];
+    }
     void release(Lane& lane, std::int64_t begin, std::int64_t end, Time arrived, Time now);
     void deliver(Lane& lane, std::int64_t to, Time arrived, Time now);
     template <class Each>

@@ -174,13 +174,18 @@ private:
         Packet packet;
         Time at = 0;
         const std::size_t links = plan_.links.size();
+        const auto seen = [&](std::size_t tap, std::size_t link, std::uint32_t Packet::* craft) {
+            while (taps_[tap].next(packet, at))
+                if (ledger_.is_of(static_cast<int>(link), packet.*craft)) return true;
+            return false;
+        };
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * i].next(packet, at))
+            while (seen(2 * i, i, &Packet::source))
                 ledger_.handle_departure(static_cast<int>(i), packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * i + 1].next(packet, at)) ledger_.handle_arrival(packet, at - started_.realtime);
+            while (seen(2 * i + 1, i, &Packet::source)) ledger_.handle_arrival(packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
+            while (seen(2 * links + i, i, &Packet::destination)) ledger_.handle_ack(packet, at - started_.realtime);
     }
     std::unique_ptr<Feeder> make_feeder() {
         if (plan_.shared) return std::make_unique<SharedWindow>(plan_, ledger_, craft_, earth_, payloads_);

@@ -20,7 +20,6 @@ from dstcc_channels.geometry import (
     relay_windows,
     sight,
 )
-from dstcc_kernel.names import misfit
 
 from dstcc.engine import simulate
 from dstcc.engine.config import Link as EngineLink
@@ -454,10 +453,5 @@ def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
 
 
 def test_what_has_no_nodes_refuses_them_by_name() -> None:
-    assert (
-        misfit(network())
-        == "node: trials over nodes run in the simulator only; `dstcc run` puts programs on them"
-    )
-    assert misfit(network(transport={"controller": "dstcc"})) == misfit(network())
     with pytest.raises(InputError, match="packet logs are of single links"):
         SIMULATOR.check(network(), load_source(network()), {}, logs=True)

@@ -50,8 +50,7 @@ PROGRAMS_RTT_S = 10.0
 """Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and
 nginx give up at 40 s (``experiments/program_timeouts.py``), and pass at 20 s."""
 MAX_LINKS = 16
-MAX_HOPS = 64
-"""Links of a network."""
+"""And paths over nodes."""
 OTHERS = "others' traffic exists in the simulator only; here it is what your programs send"
 STORED_MEMORY = 2.0
 """Bytes of memory that the program which plays the links takes for a byte that a node stores, of full packets."""
@@ -199,11 +198,10 @@ def _check(scenario: Scenario, links: Sequence[Link], options: Options) -> None:
     problem = misfit(scenario) if scenario.node else changing_rate(scenario)
     if problem is not None:
         raise InputError(f"{name}: {problem}")
-    most = MAX_LINKS if not scenario.node else MAX_HOPS
-    if len(links) > most or paths > MAX_LINKS:
-        raise InputError(f"{name}: link: {len(links)} links; at most {most} here, and {MAX_LINKS} paths")
+    what = "path" if scenario.node else "link"
+    if paths > MAX_LINKS:
+        raise InputError(f"{name}: {what}: {paths} {what}s; at most {MAX_LINKS} here")
     if options.mptcp and paths > MAX_PM_SUBFLOWS + 1:
-        what = "path" if scenario.node else "link"
         raise InputError(f"{name}: {what}: {paths} {what}s; --mptcp uses at most {MAX_PM_SUBFLOWS + 1}")
     if any(path.flows for path in scenario.path):
         index = next(index for index, path in enumerate(scenario.path) if path.flows)

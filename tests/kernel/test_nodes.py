@@ -1,0 +1,298 @@
+"""Trials over a network's nodes: namespaces that forward, links and stores with the simulator's parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dstcc_kernel import backend, plan
+from dstcc_kernel.coded_plan import in_words
+from dstcc_kernel.job import read_job
+from dstcc_kernel.link_plan import is_played
+from dstcc_kernel.names import misfit
+from dstcc_kernel.nodes import network_of_trial
+from dstcc_kernel.outcome import with_counts
+
+from dstcc.engine import EngineConfig, EngineResult, simulate
+from dstcc.engine.config import NEVER_NS
+from dstcc.errors import DstccError, InputError
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
+
+OPEN_LOOP = {"mode": "coded", "congestion": "open-loop", "handshake": False}
+STORE = {"rover": {}, "orbiter": {"storage_bytes": 4_000_000}, "earth": {}}
+DARK = (
+    ("rover", "orbiter", {"rate_bps": 200_000, "delay_s": 0.5}),
+    ("orbiter", "earth", {"rate_bps": 160_000, "delay_s": 4.0, "outages": [[40, 70]]}),
+)
+LOOK_NS = 1_000_000
+
+
+def scenario(
+    transport: dict[str, Any],
+    nodes: dict[str, dict[str, Any]] = STORE,
+    links: tuple[tuple[str, str, dict[str, Any]], ...] = DARK,
+    paths: tuple[tuple[int, ...], ...] = ((0, 1),),
+    duration_s: float = 240.0,
+) -> Scenario:
+    """Two minutes of video over nodes."""
+    names = [f"{tail}-{head}" for tail, head, _ in links]
+    return Scenario.model_validate(
+        {
+            "scenario": {"name": "nodes", "duration_s": duration_s},
+            "video": {"synthetic": {"chunk_s": 1.0, "layer_bps": [60_000, 60_000]}, "loop_to_s": 120.0},
+            "node": [{"name": name, **keys} for name, keys in nodes.items()],
+            "link": [
+                {"name": f"{tail}-{head}", "from": tail, "to": head, "up_rate_bps": 40_000}
+                | {"queue_bytes": 200_000, **keys}
+                for tail, head, keys in links
+            ],
+            "path": [{"via": [names[link] for link in path]} for path in paths],
+            "transport": transport,
+            "playout": {"delay_s": 60.0},
+            "run": {"slot_s": 5.0, "scale": 2},
+            **({"coding": {"repair": [0.0, 0.0], "block_s": 5}} if transport.get("mode") == "coded" else {}),
+        }
+    )
+
+
+def trial(given: Scenario, seed: int = 3) -> EngineConfig:
+    config = engine_config(
+        given,
+        draw_trial(given, load_source(given), seed),
+        given.transport.congestion[0],
+        given.transport.scheduler[0],
+    )
+    return config if config.coding is None else in_words(config)
+
+
+def in_slots(result: EngineResult, config: EngineConfig) -> Any:
+    """Bytes of the layers that were there by each slot's end."""
+    there = result.objects.complete_ns
+    slots = np.arange(0, 240 * 10**9, config.slot_ns)
+    return np.array([result.objects.delivered_bytes[(there >= 0) & (there <= end)].sum() for end in slots])
+
+
+def compare(config: EngineConfig, carried: EngineResult, within: float) -> None:
+    """Layers are there when they are in the simulator, and links and nodes have what they have there."""
+    simulated = simulate(config)
+    mine, theirs = in_slots(carried, config), in_slots(simulated, config)
+    assert theirs[-1] > 500_000
+    assert np.abs(mine - theirs).max() <= within * theirs[-1]
+    assert [one.number for one in carried.nodes] == [one.number for one in simulated.nodes]
+    for one, other in zip(carried.nodes, simulated.nodes, strict=True):
+        for name in ("dropped_packets", "lost_in_restarts_packets", "most_held_bytes"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=within, abs=2), name
+        count = min(len(one.slot_held_bytes), len(other.slot_held_bytes))
+        held = np.abs(one.slot_held_bytes[:count] - other.slot_held_bytes[:count])
+        assert held.max() <= within * other.most_held_bytes + 4 * 1500  # a slot may end among some packets
+    for hop, same in zip(carried.hops, simulated.hops, strict=True):
+        assert (hop.number, hop.first_of) == (same.number, same.first_of)
+        for name in ("sent_packets", "lost_packets", "dropped_packets"):
+            assert getattr(hop, name) == pytest.approx(getattr(same, name), rel=within, abs=3), name
+
+
+@pytest.mark.usefixtures("kernel")
+def test_an_open_loop_over_a_store_is_the_simulators() -> None:
+    """All that is sent while the second link is away waits, 470 kB of it, and goes on after."""
+    config = trial(scenario(OPEN_LOOP))
+    carried = backend.run(config, tick_ns=LOOK_NS)
+    compare(config, carried, 0.002)
+    assert carried.nodes[0].most_held_bytes > 400_000
+    assert carried.totals.delivered_payload_bytes == 120 * 15_000
+
+
+@pytest.mark.parametrize("rule", ["drop-tail", "drop-head"])
+@pytest.mark.usefixtures("kernel")
+def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simulators(rule: str) -> None:
+    """Two paths begin on one link and end on another; others' datagrams come to a store, which is full, and a node
+    restarts with what it holds."""
+    nodes = {
+        "rover": {},
+        "a": {"storage_bytes": 60_000, "when_full": rule},
+        "b": {"storage_bytes": 4_000_000, "restart": {"at_s": [80.0], "boot_s": 4.0}},
+        "c": {},
+        "earth": {},
+    }
+    others = [{"rate_bps": 20_000, "on_s": 5, "off_s": 5, "periods": "exponential", "stop_s": 120}]
+    links = (
+        ("rover", "a", {"rate_bps": 200_000, "delay_s": 0.5, "loss": {"packet": 0.01}}),
+        ("a", "b", {"rate_bps": 170_000, "delay_s": 1, "outages": [[30, 50], [75, 90]], "cross_traffic": others}),
+        ("b", "c", {"rate_bps": 170_000, "delay_s": 4, "outages": [[60, 70]]}),
+        ("a", "c", {"rate_bps": 90_000, "delay_s": 2}),
+        ("c", "earth", {"rate_bps": 210_000, "delay_s": 1, "loss": {"gilbert_elliott": {"p": 0.01, "r": 0.3}}}),
+    )  # fmt: skip
+    config = trial(scenario(OPEN_LOOP, nodes, links, ((0, 1, 2, 4), (0, 3, 4))))
+    assert config.links[1].first_hop_of == 0
+    carried = backend.run(config, tick_ns=LOOK_NS)
+    compare(config, carried, 0.02)
+    a, b, _ = carried.nodes
+    assert a.dropped_packets > 100
+    assert b.lost_in_restarts_packets > 10
+
+
+@pytest.mark.parametrize(
+    ("transport", "within"),
+    [
+        ({"mode": "lanes", "lanes_per_link": 4, "congestion": "cubic"}, 0.02),
+        ({"mode": "stream", "congestion": "newreno"}, 0.1),
+        ({"mode": "coded", "congestion": "paced"}, 0.1),
+    ],
+    ids=["lanes", "stream", "coded"],
+)
+@pytest.mark.usefixtures("kernel")
+def test_controls_over_a_store_do_what_they_do_in_the_simulator(
+    transport: dict[str, Any], within: float
+) -> None:
+    config = trial(scenario(transport))
+    carried, simulated = backend.run(config), simulate(config)
+    mine, theirs = in_slots(carried, config), in_slots(simulated, config)
+    assert np.abs(mine - theirs).max() <= within * theirs[-1]
+    held = [one.nodes[0].most_held_bytes for one in (carried, simulated)]
+    assert held[0] == pytest.approx(held[1], rel=0.2)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_others_connections_go_over_a_whole_path() -> None:
+    """One of others, over the same two links, takes half; it reaches Earth through the store."""
+    given = scenario({"mode": "lanes", "lanes_per_link": 2, "congestion": "newreno"})
+    flow = [{"congestion": "newreno", "start_s": 3.0}]
+    document = given.model_dump(by_alias=True, exclude_unset=True)
+    document["path"] = [{**document["path"][0], "flows": flow}]
+    config, alone = trial(Scenario.model_validate(document)), trial(given)
+    carried, simulated = backend.run(config), simulate(config)
+    mine, theirs, least = (in_slots(one, config) for one in (carried, simulated, simulate(alone)))
+    assert np.abs(mine - theirs).max() <= 0.15 * theirs[-1]
+    assert (least - mine).max() > 0.1 * least[-1], "it took nothing"
+
+
+def test_a_job_has_each_link_once_with_the_engines_draws() -> None:
+    nodes = {"rover": {}, "a": {"storage_bytes": 9_000}, "earth": {}}
+    links = (
+        ("rover", "earth", {"rate_bps": 1e5, "delay_s": 3}),
+        ("rover", "a", {"rate_bps": 1e5, "delay_s": 1}),
+        ("a", "earth", {"rate_bps": 1e5, "delay_s": 2}),
+    )
+    transport = {"mode": "lanes", "congestion": "cubic", "constants": {"rto_min_s": 0.5}}
+    config = trial(scenario(transport, nodes, links, ((1, 2), (0,))))
+    job = plan.job_of(config, program=Path("/p"))
+    assert job.network is not None
+    assert [link.played for link in job.links] == [True, True]
+    assert not is_played(config.links[1]), "all links of a network are played, whatever they are"
+    assert job.network.nodes == ("source", "a", "sink")
+    assert job.network.ends == ((0, 1), (1, 2), (0, 2))
+    assert job.network.paths == ((0, 1), (2,))
+    assert [job.network.between(link) for link in range(3)] == [
+        "between 0 -1 1",
+        f"between {(1 << 20) + 2} 1 -1",
+        "between 1 -1 -1",
+    ]
+    delays = [line.split()[1] for lines in job.lines for line in lines if line.startswith(".delay_ns")]
+    assert delays == ["500000000", "1000000000", "1500000000"]
+    assert network_of_trial(replace(config, links=config.links[1:])) is None
+
+
+def test_a_job_over_nodes_is_read_as_it_was_written(tmp_path: Path) -> None:
+    job = plan.job_of(trial(scenario({"mode": "lanes", "congestion": "cubic"})), program=Path("/p"))
+    job.write(tmp_path / "job.json")
+    assert read_job(tmp_path / "job.json") == job
+
+
+def test_a_trial_does_not_stall_while_a_link_far_away_is_dark() -> None:
+    job = plan.job_of(trial(scenario({"mode": "lanes", "congestion": "cubic"})), program=Path("/p"))
+    assert (20 * 10**9, 35 * 10**9) in job.outages_ns
+
+
+def test_buffers_and_memory_have_room_for_what_nodes_hold() -> None:
+    """Four times what fills the links and the store, of which the video needs twice its 1.8 MB at most."""
+    transport = {"mode": "stream", "congestion": "cubic"}
+    nodes = {**STORE, "orbiter": {"storage_bytes": 10**12}}
+    small, large = (
+        trial(scenario(transport, {**STORE, "orbiter": own}))
+        for own in ({"storage_bytes": 9_000}, nodes["orbiter"])
+    )
+    assert plan.stored_bytes(small) == 9_000
+    assert plan.stored_bytes(large) == 2 * 1_800_000
+    few, many = (plan.job_of(one, program=Path("/p")) for one in (small, large))
+    assert many.receive_buffer_bytes - 4 * plan.stored_bytes(large) < few.receive_buffer_bytes
+    assert many.receive_buffer_bytes > 4 * plan.stored_bytes(large)
+    assert plan.memory_mb(large, steered=False) - plan.memory_mb(small, steered=False) == 22
+
+
+def test_what_waits_in_nodes_counts_for_a_round_trip_of_tcp() -> None:
+    """9 s of light and 1,200 s in the store are 604.5 emulated seconds at scale 2; coded packets have no such clock."""
+    dark = (DARK[0], ("orbiter", "earth", {**DARK[1][2], "outages": [[40, 1240]], "delay_s": 4.0}))
+    given = scenario({"mode": "stream", "congestion": "cubic"}, links=dark, duration_s=2000.0)
+    with pytest.raises(
+        InputError,
+        match=r"--scale 2: a round trip with what nodes store of 604\.5 emulated s; .* 536 s: at least 3",
+    ):
+        plan.job_of(trial(given), program=Path("/p"))
+    plan.job_of(trial(scenario(OPEN_LOOP, links=dark, duration_s=2000.0)), program=Path("/p"))
+    bare = scenario(
+        {"mode": "stream", "congestion": "cubic"}, {**STORE, "orbiter": {}}, dark, duration_s=2000.0
+    )
+    plan.job_of(trial(bare), program=Path("/p"))
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"storage_bytes": 9_000, "when_full": "lowest-layer"}, "node.1.when_full 'lowest-layer': the kernel's"),
+        ({"storage_bytes": 9_000, "forwards": "custody"}, "node.1.forwards = 'custody': Linux forwards packets"),
+    ],
+)  # fmt: skip
+def test_what_a_kernels_nodes_have_not_is_refused_by_name(node: dict[str, Any], said: str) -> None:
+    transport = {"mode": "coded", "congestion": "paced"} if "when_full" in node else {"congestion": "ltp"}
+    given = scenario(transport, {**STORE, "orbiter": node})
+    problem = misfit(given)
+    assert problem is not None
+    assert problem.startswith(said)
+
+
+def test_paths_of_flows_that_the_kernel_has_not_are_named() -> None:
+    document = scenario({"mode": "lanes", "congestion": "cubic"}).model_dump(
+        by_alias=True, exclude_unset=True
+    )
+    document["path"] = [{**document["path"][0], "flows": [{"congestion": "ledbat"}]}]
+    problem = misfit(Scenario.model_validate(document))
+    assert problem is not None
+    assert problem.startswith("path.0.flows: others' 'ledbat' exists in the simulator only")
+
+
+def test_counts_that_no_program_can_have_made_are_refused(tmp_path: Path) -> None:
+    config = trial(scenario({"mode": "lanes", "congestion": "cubic"}))
+    result = simulate(config)
+    over = network_of_trial(config)
+    assert over is not None
+    nodes = np.zeros((3, 7), dtype=np.int64)
+    nodes[1] = (9, 4, 3, 1, 4_500, 1, 6_000)
+    hops = np.arange(12, dtype=np.int64)
+    good = np.concatenate([[5 * 10**9], hops, nodes.ravel()])
+    path = tmp_path / "counts.bin"
+
+    def read(*rows: Any) -> EngineResult:
+        np.concatenate(rows).astype(np.int64).tofile(path)
+        return with_counts(path, result, config)
+
+    counted = read(good)
+    assert counted.nodes[0].most_held_bytes == 6_000
+    assert counted.nodes[0].slot_held_bytes.tolist() == [4_500] * len(np.unique(result.samples.t_ns))
+    assert counted.hops[1].up_lost_packets == 10
+    assert (counted.hops[0].first_of, counted.hops[1].number) == (0, 1)
+    later = good.copy()
+    later[0] = NEVER_NS
+    read(good, later, [1, 2, 3])  # the last is of a guest that was ended
+    lost, below = good.copy(), good.copy()
+    lost[13 + 7] = 10
+    below[2] = -1
+    for rows, said in (
+        (([1, 2],), "cut short"),
+        ((later, good), "not in order"),
+        ((below,), "below 0"),
+        ((lost,), "a node that took in other packets"),
+    ):
+        with pytest.raises(DstccError, match=said):
+            read(*rows)
