@@ -4,7 +4,7 @@
 
     python -m experiments.missions plans                write handover.txt and relay-week.txt
     python -m experiments.missions tables [MISSION..]   run each mission, or some, and print the README's tables
-    python -m experiments.missions custody [MISSION..]  those with nodes by ltp, hop by hop
+    python -m experiments.missions networks [MISSION..] those with nodes by each way of carrying
     python -m experiments.missions figures [MISSION..]  the same, and draw its figure
 
 Everything follows from the scenarios, the profiles and this file; the same commit gives the same files.
@@ -219,19 +219,28 @@ def mission_names() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.toml") if not file.stem.startswith("new-horizons"))
 
 
-def custody(scenario: Scenario) -> list[Override]:
-    """What makes the nodes on its way take custody."""
+WAYS = {
+    "MPTCP end to end, cubic": ("packets", ("controller=", "congestion=cubic")),
+    "MPTCP end to end, open-loop": ("packets", ("controller=", "congestion=open-loop")),
+    "split, cubic": ("split", ("controller=", "congestion=cubic", "mode=lanes")),
+    "split, open-loop": ("split", ("controller=", "congestion=open-loop", "mode=lanes")),
+    "custody": ("custody", ("controller=", "congestion=ltp")),
+    "dstcc": ("packets", ("congestion=", "controller=dstcc")),
+}
+"""Each way to carry a mission's video over its nodes: what they forward, and the transport."""
+
+
+def carried(scenario: Scenario, way: str) -> list[Override]:
+    """What makes a mission's nodes and transport such."""
     ends = {
         node for way in scenario.ways for node in (nodes_on(scenario, way)[0], nodes_on(scenario, way)[-1])
     }
-    forwards = [
-        f"node.{number}.{key}"
-        for number, node in enumerate(scenario.node)
-        if node.name not in ends
-        for key in ("forwards=custody", "when_full=drop-tail")
-    ]
-    transport = ["transport.controller=", "transport.congestion=ltp", "expect="]
-    return [parse_override(word) for word in (*transport, *forwards)]
+    forwards, transport = WAYS[way]
+    words = [f"transport.{setting}" for setting in transport]
+    for number, node in enumerate(scenario.node):
+        if node.name not in ends and forwards != "packets":
+            words += [f"node.{number}.forwards={forwards}", f"node.{number}.when_full=drop-tail"]
+    return [parse_override(word) for word in ("expect=", *words)]
 
 
 def flown(name: str, run: Path, overrides: Sequence[Override] = ()) -> Report:
@@ -261,15 +270,27 @@ def _shown(algorithm: Algorithm) -> tuple[str, ...]:
     return (*shares, f"{found['bytes_in_time'] / 1e6:,.1f} MB")
 
 
-def print_custody(names: Iterable[str] = ()) -> None:
-    """Each mission with nodes, or some, with ``ltp`` hop by hop over nodes that take custody."""
-    printed.heading("custody", ("mission", "chunks played", "in full", "delivered"))
+def print_networks(names: Iterable[str] = ()) -> None:
+    """Each mission with nodes, or some, by each way of carrying: hours of video played, and of those in full quality
+    with their bytes."""
+    printed.heading(
+        "networks", ("mission", "carried by", "hours played", "hours in full", "MB in full", "MB in time")
+    )
     with TemporaryDirectory() as scratch:
         for name in list(names) or mission_names():
             scenario = load_scenario(FOLDER / f"{name}.toml")
-            if scenario.node:
-                report = flown(name, Path(scratch) / name, custody(scenario))
-                printed.line(name, *_shown(report.sections[0].finished[0]))
+            if not scenario.node:
+                continue
+            hours = (scenario.video.loop_to_s or 0.0) / 3600
+            for number, way in enumerate(WAYS):
+                report = flown(name, Path(scratch) / f"{name}-{number}", carried(scenario, way))
+                found = {key: one.value for key, one in report.sections[0].finished[0].estimates.items()}
+                printed.line(
+                    name,
+                    way,
+                    *(f"{hours * found[key]:.2f}" for key in ("playback_ratio", "full_quality_ratio")),
+                    *(f"{found[key] / 1e6:,.1f}" for key in ("full_quality_bytes", "bytes_in_time")),
+                )
 
 
 def draw(names: Iterable[str] = ()) -> None:
@@ -288,13 +309,13 @@ def main(words: Sequence[str]) -> None:
             write_plans()
         case ["tables", *names] if set(names) <= set(mission_names()):
             print_tables(names)
-        case ["custody", *names] if set(names) <= set(mission_names()):
-            print_custody(names)
+        case ["networks", *names] if set(names) <= set(mission_names()):
+            print_networks(names)
         case ["figures", *names] if set(names) <= set(mission_names()):
             draw(names)
         case _:
             sys.exit(
-                f"usage: python -m experiments.missions plans|tables|custody|figures [{'|'.join(mission_names())}].."
+                f"usage: python -m experiments.missions plans|tables|networks|figures [{'|'.join(mission_names())}].."
             )
 
 
