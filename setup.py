@@ -17,10 +17,10 @@ if sysconfig.get_platform().endswith("x86_64"):
 if os.environ.get("DSTCC_WERROR"):  # ours alone: a newer compiler warns of more, and a user wants to install
     FLAGS.append("-Werror")
 
-ENGINE = Path("dstcc/engine/src")
+ENGINE, PARTS = Path("dstcc/engine/src"), Path("tests/engine/native")
 FACES = {
     "dstcc.engine._engine": [ENGINE / f"python/{name}.cpp" for name in ("module", "stepper", "paths")],
-    "dstcc.engine._testing": sorted(ENGINE.glob("testing/*.cpp")),
+    "dstcc.engine._testing": sorted(PARTS.glob("*.cpp")),
 }
 """The extensions over the engine, each with the sources that are its own."""
 ONLY_IN_PLACE = "dstcc.engine._testing"
@@ -43,7 +43,7 @@ def face(name: str) -> Pybind11Extension:
             *paths(sorted(Path("kernel-cc/law").iterdir())),
             "kernel-cc/dispatch/dstcc_dispatch.hpp",
             *paths(SHARED),
-            *paths(sorted(ENGINE.rglob("*.hpp"))),
+            *paths(sorted([*ENGINE.rglob("*.hpp"), *PARTS.glob("*.hpp")])),
         ],
         cxx_std=17,
         extra_compile_args=FLAGS,

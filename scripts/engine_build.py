@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ENGINE = "dstcc/engine/src"
-SOURCES = (ENGINE, "kernel-cc/law", "kernel-cc/dispatch")
-"""Folders whose files the engine is made of; it includes those of the other two by relative paths."""
+PARTS = "tests/engine/native"
+"""Of `_testing`: parts of the engine by themselves."""
+SOURCES = (ENGINE, PARTS, "kernel-cc/law", "kernel-cc/dispatch")
+"""Folders whose files the extensions are made of; the engine includes those of the last two by relative paths."""
 EXTENSIONS = ("_engine", "_testing")
 
 
@@ -48,12 +50,12 @@ def compile_extensions(tree: Path, build: Path, flags: Sequence[str], jobs: int)
             part.rename(target)
         return target
 
-    sources = sorted(engine.rglob("*.cpp"))
+    sources = sorted((*engine.rglob("*.cpp"), *(tree / PARTS).glob("*.cpp")))
     with ThreadPoolExecutor(jobs) as pool:
         parts = dict(zip(sources, pool.map(compiled, sources), strict=True))
     faces = {
         "_engine": [engine / f"python/{name}.cpp" for name in ("module", "stepper", "paths")],
-        "_testing": sorted(engine.glob("testing/*.cpp")),
+        "_testing": sorted((tree / PARTS).glob("*.cpp")),
     }
     extensions = []
     for name in EXTENSIONS:

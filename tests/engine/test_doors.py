@@ -67,7 +67,7 @@ BOTH = (
 )
 """Where both ends are known, and what is under way between them."""
 PICTURE = re.compile(r"^ ((?:[a-z]+/ +)+)", re.MULTILINE)
-BESIDE = {("paths", "core"), ("ltp", "coding"), ("testing", "python")}
+BESIDE = {("paths", "core"), ("ltp", "coding")}
 """Of rooms on one floor of the picture in ARCHITECTURE.md, which knows which."""
 UPWARDS = {("tcp/sender.hpp", "congestion/control.hpp")}
 """A sender holds its congestion control by the interface, which stands beside the controls."""

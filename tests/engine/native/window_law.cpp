@@ -1,6 +1,6 @@
 // kernel-cc/law/dstcc_law.h, for tests.
-#include "../../../../kernel-cc/law/dstcc_law.h"
-#include "testing/bind.hpp"
+#include "../../../kernel-cc/law/dstcc_law.h"
+#include "bind.hpp"
 
 namespace py = pybind11;
 

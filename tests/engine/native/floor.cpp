@@ -1,4 +1,4 @@
-#include "testing/floor.hpp"
+#include "floor.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "testing/law_bench.hpp"
+#include "law_bench.hpp"
 
 namespace dstcc {
 

@@ -1,5 +1,5 @@
 // The schedulers' decisions as functions, for tests: numbers in, numbers out.
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 #include <pybind11/stl.h>
 

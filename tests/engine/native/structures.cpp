@@ -1,5 +1,5 @@
 // The engine's containers, for tests: they are held against plain ones.
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 #include <pybind11/stl.h>
 

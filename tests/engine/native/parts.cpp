@@ -1,7 +1,7 @@
 // The ends of a subflow by themselves, for tests: segments, ACKs and timers handed in one by one. And the count of losses that a
 // path's pacing limit goes by.
 #include "python/convert.hpp"
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 #include <pybind11/stl.h>
 

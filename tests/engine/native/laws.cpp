@@ -1,10 +1,10 @@
 // Congestion controls by themselves, for tests; see law_bench.hpp.
-#include "testing/law_bench.hpp"
+#include "law_bench.hpp"
 
 #include <pybind11/stl.h>
 
 #include "python/convert.hpp"
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 namespace py = pybind11;
 

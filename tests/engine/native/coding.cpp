@@ -1,6 +1,6 @@
 // Parts of `coded` by themselves, for tests: the packets of a subflow, and the rules of repair.
 #include "python/convert.hpp"
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 #include <pybind11/stl.h>
 

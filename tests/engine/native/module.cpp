@@ -1,7 +1,7 @@
 // The extension dstcc.engine._testing: parts of the engine by themselves, for tests and benches. It is built in place
 // only. An InvariantError in it is translated by dstcc.engine._engine, which is imported first.
-#include "testing/bind.hpp"
-#include "testing/floor.hpp"
+#include "bind.hpp"
+#include "floor.hpp"
 
 namespace py = pybind11;
 

@@ -6,7 +6,7 @@
 #include "link/line.hpp"
 #include "ltp/segments.hpp"
 #include "python/convert.hpp"
-#include "testing/bind.hpp"
+#include "bind.hpp"
 
 namespace py = pybind11;
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "../../../../kernel-cc/dispatch/dstcc_dispatch.hpp"
-#include "testing/bind.hpp"
+#include "../../../kernel-cc/dispatch/dstcc_dispatch.hpp"
+#include "bind.hpp"
 
 namespace py = pybind11;
 
