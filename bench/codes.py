@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 
-from dstcc_kernel.native import program
+from tests.kernel.coded_parts import parts_program
 
 from .figure import Measured
 
@@ -17,7 +17,7 @@ SECONDS = 0.5
 
 def coded_gb_s() -> Measured:
     """Encoding a word's repair packets, and bringing as many lost source packets back; the slower of both."""
-    command = [str(program("coded-parts")), "speed", str(SOURCE), str(REPAIR), str(BYTES), str(SECONDS)]
+    command = [str(parts_program()), "speed", str(SOURCE), str(REPAIR), str(BYTES), str(SECONDS)]
     rows = []
     for _ in range(REPEATS):
         done = subprocess.run(command, capture_output=True, text=True, check=True)

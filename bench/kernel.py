@@ -15,6 +15,7 @@ from pathlib import Path
 from dstcc_kernel import build, guest, module
 
 from dstcc.engine import EngineConfig, EngineResult
+from tests.kernel.module_tests import tested_module
 
 from .figure import Measured, child_cpu_s
 from .missions import DEMO
@@ -176,7 +177,7 @@ def ack_cost() -> Measured:
     CUBIC's share of the kernel's pacing, which our control does itself, is included; a note gives the ratio without.
     """
     kernel = build.kernel()
-    folder = module.guest_module(kernel).parent
+    folder = tested_module(kernel)
     job = [sys.executable, "-c", LOAD, str(folder), str(LOADS)]
     with tempfile.TemporaryDirectory() as out:
         done = guest.run(kernel, job, out=Path(out), seed=1, memory_mb=MEMORY_MB, wall_s=120)

@@ -24,11 +24,6 @@ from dstcc.errors import KernelError, MissingCapabilityError
 from .sources import folder
 
 NAME = "dstcc_cc"
-PARTS = {
-    "module": (f"{NAME}.ko",),
-    "module/test": ("dstcc_law_test.ko", "dstcc_ack_bench.ko", "dstcc_hold_test.ko"),
-}
-"""What is built where; ``module/test`` holds what the tests load."""
 FREESTANDING = ("PREFER_KERNEL_TYPES", "BIT_MACRO", "CAMELCASE")
 """Rules of checkpatch that the law's header, which C++ and BPF compile too, cannot follow: kernel types and macros."""
 LOCK = ".module-lock"
@@ -64,7 +59,7 @@ class BuildError(KernelError):
 
 
 def build(tree: Path, out: Path, *, arch: str | None = None, sparse: bool = False) -> Path:
-    """Build the module and its tests into the folder ``out``, anew; the path of ``dstcc_cc.ko``.
+    """Build the module into the folder ``out``, anew; the path of ``dstcc_cc.ko``.
 
     ``tree`` is the kernel's object tree, ``arch`` its architecture where that is not this machine's. Raises
     :class:`~dstcc.errors.MissingCapabilityError` without a tree or make, :class:`~dstcc.errors.KernelError` with what
@@ -80,13 +75,12 @@ def build(tree: Path, out: Path, *, arch: str | None = None, sparse: bool = Fals
     with atomic_directory(out) as work:
         for name in ("law", "module"):
             shutil.copytree(folder(name), work / name)
-        for part in PARTS:
-            make(tree, work / part, arch, sparse=sparse)
+        make(tree, work / "module", arch, sparse=sparse)
     return out / "module" / f"{NAME}.ko"
 
 
 def guest_module(kernel: Path) -> Path:
-    """The module for a virtual-time kernel of the cache, built unless it is there; its tests are beside it."""
+    """The module for a virtual-time kernel of the cache, built unless it is there."""
     tree = kernel.parent / "tree"
     out = kernel.parent / f"module-{checksum()}"
     path = out / "module" / f"{NAME}.ko"

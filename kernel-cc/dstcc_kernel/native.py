@@ -61,11 +61,15 @@ def strictness() -> tuple[str, ...]:
 
 
 def program(name: str = "transfer", *more: str) -> Path:
-    """The file of the program whose sources are in that folder, compiled if it is not there, with ``more`` flags.
+    """The file of the program whose sources are in that folder; see :func:`compiled`."""
+    return compiled(name, folder(name), _parts(name), *more)
+
+
+def compiled(name: str, home: Path, parts: Parts, *more: str) -> Path:
+    """The file of the program of the sources in ``home`` and ``parts``, made if it is not there, with ``more`` flags.
 
     Raises :class:`MissingCapabilityError` where there is no C++ compiler, a library is missing, or it fails.
     """
-    home, parts = _home(name), _parts(name)
     sources = (*sorted(home.glob("*.cpp")), *parts.sources)
     includes = (*parts.includes, folder(SHARED))
     flags = (*FLAGS, *more) if parts.library else (*FLAGS, STATIC, *more)
@@ -98,11 +102,6 @@ def program(name: str = "transfer", *more: str) -> Path:
     return made
 
 
-def _home(name: str) -> Path:
-    """Where its own C++ files are; ``coded-parts``, for tests and benches, has parts of ``coded`` by themselves."""
-    return folder("coded") / "parts" if name == "coded-parts" else folder(name)
-
-
 def _parts(name: str) -> Parts:
     """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links;
     ``transfer`` and ``links`` have the simulator's lines."""
@@ -122,26 +121,22 @@ def _parts(name: str) -> Parts:
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
         return Parts(lines, (engine,), headers)
-    if name == "trajectory":  # speaks with our module, as the transfer program does
-        there = folder("transfer")
-        seen = (there / "base.hpp", there / "family.hpp", engine / "link", engine / "core")
-        return Parts((there / "family.cpp",), (there, engine), seen)
-    if name not in ("coded", "coded-parts"):
+    if name != "coded":
         return Parts()
-    home = folder("coded")
-    includes = (home / "seam", home, engine)
-    theirs = (folder("transfer") / "base.hpp", folder("transfer") / "payloads.hpp")
-    read = (home, folder("links"), *theirs, *(engine / room for room in ENGINE_ROOMS))
-    common = (folder("transfer") / "payloads.cpp",)
-    if name == "coded-parts":
-        own = (home / f"{part}.cpp" for part in ("code", "controller", "packet", "plan", "store"))
-        rules = (engine / "coding/blocks.cpp", engine / "coding/action.cpp")
-        return Parts((*own, *rules, *common), includes, read, "isal")
     ends = {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
     files = sorted({*CODED_CONGESTION.values(), "table"})
     laws = (engine / f"congestion/{name}.cpp" for name in files)
     lines = (*sorted((engine / "link").glob("*.cpp")), *sorted((engine / "paths").glob("*.cpp")))
-    return Parts((*sorted(ends), *laws, *lines, *common), includes, read, "isal")
+    return coded_parts((*sorted(ends), *laws, *lines))
+
+
+def coded_parts(sources: Sequence[Path]) -> Parts:
+    """``sources`` with the headers that the program ``coded`` finds."""
+    home, engine, transfer = folder("coded"), folder("engine"), folder("transfer")
+    theirs = (transfer / "base.hpp", transfer / "payloads.hpp")
+    read = (home, folder("links"), *theirs, *(engine / room for room in ENGINE_ROOMS))
+    includes = (home / "seam", home, engine)
+    return Parts((*sources, transfer / "payloads.cpp"), includes, read, "isal")
 
 
 def _read(sources: Sequence[Path], places: Sequence[Path]) -> list[Path]:

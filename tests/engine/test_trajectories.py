@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.trajectory import (
+
+from dstcc.errors import InputError
+from experiments.trajectories.cases import CASES, DECISIONS, LAWS, case, laws
+from experiments.trajectories.states import (
     SEGMENT,
     Case,
     Recorded,
@@ -22,9 +25,6 @@ from dstcc_kernel.trajectory import (
     share_together,
     together,
 )
-from dstcc_kernel.trajectory_cases import CASES, DECISIONS, LAWS, case, laws
-
-from dstcc.errors import InputError
 
 RECORDED = Path(__file__).with_name("trajectories")
 NAMES = [listed.name for listed in CASES if (RECORDED / f"{listed.name}.txt").exists()]

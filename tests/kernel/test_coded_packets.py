@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from dstcc_kernel.coded import SETTINGS
 from dstcc_kernel.coded_plan import coded_job, in_words, write_plan
-from dstcc_kernel.native import program
 from dstcc_kernel.plan import job_of
 
 from dstcc.engine import EngineConfig
 
+from .coded_parts import parts_program
 from .test_coded import config_of, scenario
 
 MSS, PREFIX, MAGIC = 1460, 16, 0xD5CD
@@ -30,7 +30,7 @@ CHECKED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 def said(*words: str, given: bytes = b"", checked: bool = True) -> str:
     """What the parts' program prints; a read beyond a datagram ends the checked one."""
-    command = [str(program("coded-parts", *(CHECKED if checked else ()))), *words]
+    command = [str(parts_program(*(CHECKED if checked else ()))), *words]
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()

@@ -37,6 +37,8 @@ from dstcc.run import load_run
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.forecast import made
 
+from .coded_parts import parts_program
+
 # ------------------------------------------------------------------------------------------------------ lines
 
 SUBFLOW = {name: float(10 + i) for i, name in enumerate(CODED_SUBFLOW_VALUES)}
@@ -95,7 +97,7 @@ OWN_RULE = {"place": -1, "layers": []}
 
 def asked(answers: Callable[[int], bytes | None], slots: int) -> list[dict[str, Any]]:
     """What is to hold after each slot of two layers, where a slot's question is answered so; ``None``: it is gone."""
-    words = [str(program("coded-parts", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))]
+    words = [str(parts_program("-fsanitize=address,undefined", "-fno-sanitize-recover=all"))]
     with subprocess.Popen(
         [*words, "ask", "2", str(slots), "60000"],
         stdin=subprocess.PIPE,
@@ -171,7 +173,7 @@ def test_a_line_without_an_end_is_the_last_that_is_read() -> None:
 
 def test_one_that_has_not_answered_is_asked_nothing_more() -> None:
     """Silent on slot 0 for longer than its patience of 100 ms, and the next slots end at once."""
-    command = [str(program("coded-parts")), "ask", "1", "4", "100"]
+    command = [str(parts_program()), "ask", "1", "4", "100"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as parts:

@@ -10,7 +10,7 @@ import pytest
 
 from dstcc.engine._testing import law
 
-CASES = Path(__file__).parents[2] / "kernel-cc/law/dstcc_law_cases.h"
+CASES = Path(__file__).parent / "module_tests/dstcc_law_cases.h"
 MASK = (1 << 64) - 1
 DRAWS = 100_000
 U32 = (1 << 32) - 1

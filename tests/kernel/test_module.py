@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dstcc_kernel import guest, module, sources
 
+from . import module_tests
 from .test_law import digest
 
 INSIDE = Path(__file__).parent / "inside/module_checks.py"
@@ -62,7 +63,7 @@ def check(
 ) -> dict[str, dict[str, Any]]:
     """Run checks in a guest, of the module or of another in ``folder``; what each found. Fails with the guest's words,
     or for a complaint of the kernel's."""
-    folder = folder or module.guest_module(kernel).parent
+    folder = folder or module_tests.tested_module(kernel)
     words = [sys.executable, str(INSIDE), str(folder), *names]
     where = {"PATH": f"{os.defpath}:/usr/sbin:/sbin"}  # ip and tc
     done = guest.run(kernel, words, out=out, seed=1, memory_mb=memory_mb, wall_s=wall_s, environment=where)
@@ -120,7 +121,7 @@ def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: P
     if shutil.which("sparse") is None:
         pytest.skip("sparse is not installed")
     tree = kernel.parent / "tree"
-    module.build(tree, tmp_path / "built", arch="um", sparse=True)
+    module_tests.build(tree, tmp_path / "built", sparse=True)
     sources = [*(tmp_path / "built").glob("module/**/*.[ch]"), *(tmp_path / "built").glob("law/*.h")]
     ours = [path for path in sources if not path.name.endswith(".mod.c")]
     assert len(ours) >= 9

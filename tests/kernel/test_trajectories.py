@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel.source import release
-from dstcc_kernel.trajectories import record, section, text_of
-from dstcc_kernel.trajectory_cases import LAWS, case
-from dstcc_kernel.trajectory_figures import table
 
 from dstcc.errors import InputError
+from experiments.trajectories.cases import LAWS, case
+from experiments.trajectories.figures import table
+from experiments.trajectories.record import record, section, text_of
 
 ENGINE = Path(__file__).parents[1] / "engine"
 RECORDED = ENGINE / "trajectories"

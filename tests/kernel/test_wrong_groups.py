@@ -11,6 +11,7 @@ from dstcc_kernel import module, sources
 
 from dstcc.errors import KernelError
 
+from .module_tests import tested_module
 from .test_module import check
 
 pytestmark = pytest.mark.kernel
@@ -125,7 +126,7 @@ def test_a_wrong_group_is_noticed(kernel: Path, tmp_path: Path, name: str) -> No
     assert text.count(wrong.right) == 1
     source.write_text(text.replace(wrong.right, wrong.wrong))
     module.make(kernel.parent / "tree", source.parent, "um")
-    right = module.guest_module(kernel).parent / "test"
+    right = tested_module(kernel) / "test"
     shutil.copytree(right, source.parent / "test", dirs_exist_ok=True)  # checks load what it has, too
     with pytest.raises((AssertionError, KernelError)):  # or it never ends
         check(kernel, tmp_path / "out", wrong.check, folder=source.parent)

@@ -1,4 +1,4 @@
-"""Draw recorded trajectories and the simulator's over one another: ``python -m dstcc_kernel.trajectory_figures``.
+"""Draw recorded trajectories and the simulator's over one another: ``python -m experiments.trajectories.figures``.
 
 A case is an SVG of a panel per control: the kernel's window a broad pale line, the simulator's a thin dark one, the
 kernel's threshold dashed. The same files give the same bytes.
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 
-from .trajectory import INFINITE, Case, Recorded, at, by_lane, grid, read_file, share_together
-from .trajectory_cases import CASES, DECISIONS, LAWS
+from .cases import CASES, DECISIONS, LAWS
+from .states import INFINITE, Case, Recorded, at, by_lane, grid, read_file, share_together
 
 WIDTH, HEIGHT, COLUMNS = 300, 130, 3
 LEFT, TOP, RIGHT, BOTTOM = 38, 20, 8, 18
@@ -24,7 +24,7 @@ Point = tuple[float, float]
 def main(words: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(
-        prog="python -m dstcc_kernel.trajectory_figures", description="Draw trajectories."
+        prog="python -m experiments.trajectories.figures", description="Draw trajectories."
     )
     parser.add_argument("--recorded", type=Path, default=Path("tests/engine/trajectories"), help="folder")
     parser.add_argument("-o", "--out", type=Path, default=Path("docs/trajectories"), help="folder")

@@ -1,7 +1,7 @@
-"""Record trajectories of Linux's own congestion controls: ``python -m dstcc_kernel.trajectories -o FOLDER``.
+"""Record trajectories of Linux's own congestion controls: ``python -m experiments.trajectories.record -o FOLDER``.
 
-A case is a file, a control a section of it, a line the sender's state (:mod:`dstcc_kernel.trajectory` says when). The
-same kernel writes the same bytes.
+A case is a file, a control a section of it, a line the sender's state (``states`` says when). The same kernel writes
+the same bytes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from dstcc_kernel import guest
+from dstcc_kernel.backend import built, python_path
+from dstcc_kernel.layers import SCHEDULER
+from dstcc_kernel.module import guest_module
+from dstcc_kernel.native import Parts, compiled
+from dstcc_kernel.source import DEFAULT, VARIABLE, release
+from dstcc_kernel.sources import folder
+from dstcc_kernel.transfer import STALE
+
 from dstcc.atomic import atomic_write
 from dstcc.errors import DstccError, InputError
 from dstcc.wire import HEADER_BYTES
 
-from . import guest
-from .backend import built, python_path
-from .layers import SCHEDULER
-from .module import guest_module
-from .native import program
-from .source import DEFAULT, VARIABLE, release
-from .trajectory import (
+from .cases import CASES, DECISIONS, laws
+from .states import (
     COLUMNS,
     ENDLESS,
     LANE,
@@ -41,8 +45,6 @@ from .trajectory import (
     merged,
     thinned,
 )
-from .trajectory_cases import CASES, DECISIONS, laws
-from .transfer import STALE
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
 """Bytes that the link does not charge: timestamps; MPTCP's mapping, and its acknowledgement alone."""
@@ -55,7 +57,7 @@ each module that the guest's Python imports, end some milliseconds after 0."""
 LOOK_NS = 1_000_000
 """After a decision a row, though no packet comes or goes."""
 REFUSED = "cannot be scripted"
-"""What the program says of such a case (kernel-cc/trajectory/link.hpp)."""
+"""What the program says of such a case (program/link.hpp)."""
 MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
 UNPACED = (1 << 64) - 1
@@ -68,7 +70,7 @@ GAIN_ONE, GAIN_PROBE_BW = 256, 512
 
 def main(words: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m dstcc_kernel.trajectories", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.trajectories.record", description=__doc__)
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder for the cases' files")
     parser.add_argument("--only", action="append", help="a case's name; may be repeated")
     arguments = parser.parse_args(words)
@@ -87,7 +89,7 @@ def text_of(case: Case, sections: Sequence[str]) -> str:
     meant, folder = ("", "") if named == DEFAULT else (f"{VARIABLE}={named} ", f"-{named}")
     head = (
         f"# {case.what}.",
-        f"{VERSION}{built().facts['version']}: {meant}python -m dstcc_kernel.trajectories"
+        f"{VERSION}{built().facts['version']}: {meant}python -m experiments.trajectories.record"
         f" -o tests/engine/trajectories{folder} --only {case.name}",
         f"# {COLUMNS}{LANE if case.lanes > 1 else SUBFLOW if case.paths else ''}",
     )
@@ -111,7 +113,7 @@ def record(case: Case, congestion: str, *, keep: Path | None = None) -> Recorded
         (out / "setup.json").write_text(json.dumps(_setup(case, congestion)))
         done = guest.run(
             built().kernel,
-            [sys.executable, "-m", "dstcc_kernel.trajectory_inside", str(out)],
+            [sys.executable, "-m", "experiments.trajectories.inside", str(out)],
             out=out,
             seed=1,
             memory_mb=MEMORY_MB,
@@ -166,6 +168,14 @@ def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
             cruises = False
             drawn[-1] = 8 - max(1, round((t - since) / (rtprop_us * 1e3)))
     return tuple(drawn)
+
+
+def recorder() -> Path:
+    """The program that carries a case's packets. It speaks with our module, as the transfer program does."""
+    there, engine = folder("transfer"), folder("engine")
+    seen = (there / "base.hpp", there / "family.hpp", engine / "link", engine / "core")
+    parts = Parts((there / "family.cpp",), (there, engine), seen)
+    return compiled("trajectory", Path(__file__).with_name("program"), parts)
 
 
 def address(path: int) -> str:
@@ -229,7 +239,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
             **({STALE: str(case.stale_timers)} if case.stale_timers else {}),
         },
         "plan": "\n".join(plan) + "\n",
-        "program": str(program("trajectory")),
+        "program": str(recorder()),
         "addresses": [address(k) for k in range(len(case.paths))],
         "mtu": SEGMENT + HEADER_BYTES + down,
         "initial_cwnd": 10,

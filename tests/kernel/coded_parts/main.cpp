@@ -16,7 +16,7 @@
 #include <memory>
 #include <random>
 
-#include "../../transfer/payloads.hpp"
+#include "../../../kernel-cc/transfer/payloads.hpp"
 #include "code.hpp"
 #include "controller.hpp"
 #include "plan.hpp"

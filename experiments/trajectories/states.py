@@ -1,7 +1,7 @@
 """A trajectory: what one sender's window did over a scripted link, step by step, on Linux or in the simulator.
 
 A :class:`Case` is the script. ``trajectories.record`` plays it on the virtual-time kernel (the program of
-``kernel-cc/trajectory`` is the link), :func:`simulate` in the simulator; both give the same rows, of which
+the ``program`` is the link), :func:`simulate` in the simulator; both give the same rows, of which
 :func:`thinned` keeps those that a file keeps: the state twice a round trip, and whenever the sender's state of recovery
 or its threshold changed.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, count, pairwise
 
 import numpy as np
+from dstcc_kernel.source import DEFAULT, RELEASES
 
 from dstcc.engine import (
     NEVER_NS,
@@ -28,8 +29,6 @@ from dstcc.engine import simulate as run_engine
 from dstcc.engine.stepper import ONE_Q16, RUNNING, SILENT, Stepper
 from dstcc.errors import InputError
 from dstcc.wire import HEADER_BYTES
-
-from .source import DEFAULT, RELEASES
 
 SEGMENT = 1460
 WIRE = SEGMENT + HEADER_BYTES

@@ -1,7 +1,7 @@
-"""What a guest runs to record a trajectory: ``python -m dstcc_kernel.trajectory_inside FOLDER``.
+"""What a guest runs to record a trajectory: ``python -m experiments.trajectories.inside FOLDER``.
 
 Lays a spacecraft and Earth in a namespace each, with a third between them that holds the other ends of their devices
-and no addresses: the program of ``kernel-cc/trajectory`` moves every packet there. ``FOLDER/setup.json`` says the rest.
+and no addresses: the C++ program beside this moves every packet there. ``FOLDER/setup.json`` says the rest.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyroute2 import MPTCP, IPRoute
-
-from .module import load
-from .netlink import Action, Client
-from .topology import (
+from dstcc_kernel.module import load
+from dstcc_kernel.netlink import Action, Client
+from dstcc_kernel.topology import (
     CHECKSUMS,
     ENDPOINT_SUBFLOW,
     MAX_PM_SUBFLOWS,
@@ -29,6 +27,7 @@ from .topology import (
     new_namespace,
     offloads_off,
 )
+from pyroute2 import MPTCP, IPRoute
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")

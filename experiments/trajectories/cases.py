@@ -6,8 +6,9 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 
 from __future__ import annotations
 
-from .plan import MOST_TIMERS
-from .trajectory import ENDLESS, SEGMENT, Case, ScriptedAction, ScriptedLink
+from dstcc_kernel.plan import MOST_TIMERS
+
+from .states import ENDLESS, SEGMENT, Case, ScriptedAction, ScriptedLink
 
 ALL = ENDLESS // SEGMENT
 """Segments of a write that no case ends."""
