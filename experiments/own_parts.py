@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import click
 
-from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import load_source, parse_override
 from dstcc.scenario.model import Scenario
+from scripts.published.printed import heading, interval, line
 
 from .rivals import Cell, cells
 

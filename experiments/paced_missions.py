@@ -15,9 +15,9 @@ from pathlib import Path
 import click
 
 from dstcc.errors import DstccError
-from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario, load_scenario, parse_override
+from scripts.published.printed import heading, interval, line
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 MISSIONS = (

@@ -30,10 +30,10 @@ from typing import Any
 import click
 
 from dstcc.errors import DstccError
-from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario, load_scenario, parse_override
 from dstcc.scenario.model import Scenario as Model
+from scripts.published.printed import heading, interval, line
 
 from .held_out import shallow
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dstcc.report.template import TEMPLATES, Plot, fill
+from dstcc.report.template import Plot, fill
 
 from .figure import rungs_figure
 from .rungs import BOUND
@@ -47,13 +48,13 @@ def render_ladder(ladder: Ladder, argv: Sequence[str]) -> str:
     """The page; the same ladder and command give the same bytes."""
     views = list(_views(ladder))
     return fill(
-        TEMPLATES / "ladder.html",
+        Path(__file__).with_name("ladder.html"),
         views=views,
         verdict=verdict(ladder),
         knows=dict(_knows(ladder)),
         interval=interval,
         difference=difference,
-        command=shlex.join(["dstcc", *argv[1:]]),
+        command=shlex.join(["python", "-m", *argv]),
     )
 
 
