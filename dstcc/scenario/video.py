@@ -38,20 +38,30 @@ NOT_EMULATED: Any = {
     "expect": True,
 }
 """The keys that :func:`content_hash` leaves out."""
-ADDED = ("window", "controller_lanes", "constants", "restart", "told_rates")
-ADDED_TO_LINKS = (
-    "unannounced_outages",
-    "relay",
-    "contacts_override",
-    "up_outages",
-    "from",
-    "to",
-    "ends",
-    "mask_deg",
-)
-ADDED_TO_LOSSES = ("table", "ramp", "states")
-"""Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
-their training scenarios): a scenario without such a key keeps its hash."""
+RECORDED = {
+    "link": (
+        *("name", "profile", "contacts", "source", "destination", "rate_bps", "up_rate_bps", "delay_s"),
+        *(
+            "loss",
+            "up_loss",
+            "queue_bytes",
+            "up_queue_bytes",
+            "outages",
+            "cross_traffic",
+            "flows",
+            "mix",
+            "subflows",
+        ),
+    ),
+    "loss": ("packet", "ber", "gilbert_elliott", "ebn0_db", "code"),
+    "scenario": ("scenario", "video", "link", "transport", "coding", "playout", "run"),
+    "transport": (
+        *("mode", "handshake", "lanes_per_link", "mss_bytes", "initial_cwnd", "receive_buffer_bytes"),
+        *("fixed_cwnd_segments", "open_loop_bps", "layer_links", "ltp_green_from_layer", "ltp_retry_limit"),
+    ),
+}
+"""Keys that the first hashes hold, given or not; policy files have the hashes of their training scenarios. A key that
+came later counts where it is given: a scenario without it keeps its hash."""
 KEPT_SOURCES = 16
 """The most that :class:`Sources` holds at a time: of the largest mission each has some 500 MB."""
 ENCODING = 2
@@ -224,7 +234,7 @@ def any_delay_hash(scenario: Scenario) -> str | None:
 def _emulated(scenario: Scenario) -> dict[str, Any]:
     """The keys that decide what a trial of a given algorithm and seed does."""
     document: dict[str, Any] = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
-    _forget_added(document)
+    _forget_later(document)
     if scenario.transport.handshake:
         document["transport"].pop("handshake")
     if scenario.coding is None:
@@ -246,21 +256,19 @@ def _emulated(scenario: Scenario) -> dict[str, Any]:
     return document
 
 
-def _forget_added(document: dict[str, Any]) -> None:
-    """Take out the keys of :data:`ADDED` and its like that the scenario does not use."""
-    tables: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-        (document, ("node", "path")),
-        (document["transport"], ADDED),
-    ]
-    for link in document["link"]:
-        tables += [
-            (link, ADDED_TO_LINKS),
-            *((link[way] or {}, ADDED_TO_LOSSES) for way in ("loss", "up_loss")),
-        ]
-    for table, added in tables:
-        for key in added:
-            if not table.get(key):
-                table.pop(key, None)
+def _forget_later(document: dict[str, Any]) -> None:
+    """Take out what the scenario does not use of the keys that are not in :data:`RECORDED`."""
+    losses = [link[way] for link in document["link"] for way in ("loss", "up_loss") if link[way]]
+    of_kind = {
+        "scenario": [document],
+        "transport": [document["transport"]],
+        "link": document["link"],
+        "loss": losses,
+    }
+    for kind, tables in of_kind.items():
+        for table in tables:
+            for key in [key for key, value in table.items() if key not in RECORDED[kind] and not value]:
+                del table[key]
 
 
 def _hash(document: dict[str, Any]) -> str:
