@@ -11,19 +11,21 @@ three minutes on one core.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
+from dstcc.atomic import atomic_write
 from dstcc.engine import NEVER_NS, EngineConfig, Flow, Link, Loss, Objects, Transport, simulate
 from dstcc.errors import InputError
-from dstcc.outputs import check_output
-from dstcc.remy.table import TABLE, Rule, RuleTable, numbers, save
+from dstcc.outputs import Kind, check_output
+from dstcc.remy.table import MEMORY, Rule, RuleTable, load, numbers
 
 RANGE = {
     "bdp_packets": (10.0, 500.0),
@@ -45,6 +47,31 @@ STEPS = {
 }
 SHIPPED = Path(__file__).parents[1] / "dstcc/remy/trained.json"
 BOUNDS = {"multiple": (0.1, 2.0), "increment": (-16.0, 64.0), "spacing": (0.0, 1.0)}
+
+
+def _no_table(path: Path) -> str | None:
+    try:
+        load(path)
+    except (InputError, RecursionError):
+        return "is no rule table"
+    return None
+
+
+TABLE = Kind("a rule table", _no_table)
+"""What is written here."""
+
+
+def save(table: RuleTable, path: Path, *, force: bool = False) -> None:
+    """Write a table; ``force`` replaces an existing table, and nothing else."""
+    document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
+    atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
+
+
+def split(rule: Rule, axis: int, at: float) -> tuple[Rule, Rule]:
+    """Two rules of the same action: below and above ``at``."""
+    below = (*rule.high[:axis], at, *rule.high[axis + 1 :])
+    above = (*rule.low[:axis], at, *rule.low[axis + 1 :])
+    return replace(rule, high=below), replace(rule, low=above)
 
 
 def networks(seed: int, count: int = NETWORKS) -> tuple[EngineConfig, ...]:
@@ -163,7 +190,7 @@ class Trainer:
                 for at in points:
                     if not rule.low[axis] < at < rule.high[axis]:
                         continue
-                    below, above = rule.split(axis, at)
+                    below, above = split(rule, axis, at)
                     for pair in ((_gentler(below), above), (below, _gentler(above)), (_bolder(below), above)):
                         if self.left <= 0:
                             return winner, best

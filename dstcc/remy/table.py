@@ -7,17 +7,14 @@ mean of the first (1/256), all as shares of the least RTT; and RTT over the leas
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
-from dstcc.outputs import Kind
 from dstcc.reading import read_json
 
 MEMORY = ("ack_gap", "send_gap", "slow_ack_gap", "rtt_ratio")
@@ -38,12 +35,6 @@ class Rule:
     """b, segments."""
     spacing: float = 0.0
     """Least gap between segments over the least RTT / W; 0: no pacing."""
-
-    def split(self, axis: int, at: float) -> tuple[Rule, Rule]:
-        """Two rules of the same action: below and above ``at``."""
-        below = (*self.high[:axis], at, *self.high[axis + 1 :])
-        above = (*self.low[:axis], at, *self.low[axis + 1 :])
-        return replace(self, high=below), replace(self, low=above)
 
 
 @dataclass(frozen=True)
@@ -68,24 +59,6 @@ def load(path: Path) -> RuleTable:
     if not table.rules or any(len(r.low) != len(MEMORY) or len(r.high) != len(MEMORY) for r in table.rules):
         raise InputError(f"{path}: not a Remy table: needs rules over {', '.join(MEMORY)}")
     return table
-
-
-def _no_table(path: Path) -> str | None:
-    try:
-        load(path)
-    except (InputError, RecursionError):
-        return "is no rule table"
-    return None
-
-
-TABLE = Kind("a rule table", _no_table)
-"""What ``python -m experiments.remy_rules`` writes."""
-
-
-def save(table: RuleTable, path: Path, *, force: bool = False) -> None:
-    """Write a table; ``force`` replaces an existing table, and nothing else."""
-    document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
-    atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
 
 
 def numbers(rules: Sequence[Rule]) -> tuple[float, ...]:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from dstcc.outputs import obstacle
-from dstcc.remy.table import TABLE, load, shipped
+from dstcc.remy.table import load, shipped
 from experiments import remy_rules
 from experiments.fidelity import __main__ as fidelity
 from experiments.fidelity.cells import grid
 from experiments.fidelity.kept import KEPT, write_runs
 from experiments.fidelity.measure import Seen
 from experiments.fidelity.tables import PAGE
+from experiments.remy_rules import TABLE
 
 ROOT = Path(__file__).parents[2]
 ROW = {"scenario": "s", "delay_rtts": 1.5, "controller": [1], "best_name": "cubic", "bound": [1]}

@@ -6,6 +6,7 @@ import pytest
 
 from dstcc.engine import Loss
 from dstcc.remy.table import Rule
+from experiments.remy_rules import split
 
 from . import net
 from .law import Law
@@ -26,7 +27,7 @@ def test_a_rule_is_applied_once_a_round_trip():
 
 def test_the_rtt_ratio_chooses_the_rule():
     full, empty = Rule(multiple=0.5, increment=0.0), Rule(multiple=2.0, increment=0.0)
-    calm, crowded = Rule().split(3, 1.2)
+    calm, crowded = split(Rule(), 3, 1.2)
     rules = (
         Rule(low=calm.low, high=calm.high, multiple=empty.multiple, increment=0.0),
         Rule(low=crowded.low, high=crowded.high, multiple=full.multiple, increment=0.0),
@@ -109,14 +110,14 @@ def test_the_memory_is_that_of_the_paper(axis):
     # A cut just below the expected number leaves it in the upper rule, one just above in the lower: W is tripled or
     # kept.
     for factor, after in ((1 - 1e-6, 30), (1 + 1e-6, 10)):
-        below, above = Rule(multiple=1.0, increment=0.0).split(axis, memory()[axis] * factor)
+        below, above = split(Rule(multiple=1.0, increment=0.0), axis, memory()[axis] * factor)
         tripling = Rule(low=above.low, high=above.high, multiple=3.0, increment=0.0)
         assert window_after((below, tripling)) == after
 
 
 def test_sending_times_that_go_back_are_no_gap():
     # An ACK that echoes an older segment (a repeat's first transmission) has a gap of nothing, not one below it.
-    below, above = Rule(multiple=1.0, increment=0.0).split(1, -1e-9)
+    below, above = split(Rule(multiple=1.0, increment=0.0), 1, -1e-9)
     law = Law(
         "remy",
         1.0,
@@ -146,8 +147,8 @@ def test_the_window_is_m_w_plus_b_and_two_at_least(multiple, increment, after):
 
 def test_a_point_that_no_rule_holds_takes_the_nearest_ones():
     # RTT ratio 3 between boxes that end at 2 and begin at 3.5: the upper one is nearer.
-    low, _ = Rule(multiple=1.0, increment=0.0).split(3, 2.0)
-    _, high = Rule(multiple=2.0, increment=0.0).split(3, 3.5)
+    low, _ = split(Rule(multiple=1.0, increment=0.0), 3, 2.0)
+    _, high = split(Rule(multiple=2.0, increment=0.0), 3, 3.5)
     law = Law("remy", 1.0, parameters=net.rules(low, high))
     law.send(2)
     law.ack(1, rtt_s=1.0)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dstcc.algorithms import TABLE
 from dstcc.errors import InputError
-from dstcc.remy.table import MEMORY, Rule, load, save, shipped
-from experiments.remy_rules import RANGE
+from dstcc.remy.table import MEMORY, Rule, load, shipped
+from experiments.remy_rules import RANGE, save, split
 
 
 def holds(rule: Rule, memory: tuple[float, ...]) -> bool:
@@ -47,6 +47,6 @@ def test_what_is_no_table_is_refused_by_name(tmp_path: Path, text: str) -> None:
 
 
 def test_a_split_leaves_no_gap() -> None:
-    below, above = Rule().split(MEMORY.index("rtt_ratio"), 1.2)
+    below, above = split(Rule(), MEMORY.index("rtt_ratio"), 1.2)
     assert below.high[3] == above.low[3] == 1.2
     assert dataclasses.replace(below, high=above.high) == Rule()
