@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +18,14 @@ from torch import nn
 
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.stored import SHIPPED, load_documents
-from dstcc.errors import DstccError, InputError, RunError
+from dstcc.errors import InputError
 from dstcc.learn.algorithms.streams import generator
 from dstcc.learn.policies.controller import TrainedOn
-from dstcc.learn.training.checkpoint import save_checkpoint
-from dstcc.learn.training.curves import Point
 from dstcc.learn.training.evaluate import TEST_SEEDS
-from dstcc.learn.training.loop import Trained, carry_out, saved_of
+from dstcc.learn.training.loop import Trained, carry_out
+from dstcc.learn.training.trainable import Trainable
 from dstcc.scenario import Scenario, load_scenario
 from dstcc.scenario.video import content_hash
-from dstcc.version import __version__
 
 from . import histories, laws
 from .learner import Forecaster, rate
@@ -37,14 +34,11 @@ from .recipe import NAME, Recipe
 from .sender import Forecasting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from dstcc.learn.env.deep_space import Scenarios
-    from dstcc.scenario import Scenario
-
-    Arrays = dict[str, NDArray[Any]]
+    from dstcc.learn.training.curves import Point
+    from dstcc.learn.training.trainable import Arrays, Part
 
 VALIDATION = 1001
 """The seed of the histories that choose the best policy, the same for all trainings."""
@@ -52,11 +46,12 @@ FALLBACK = "threshold"
 """The tuned rule that played the most on examples/learning/training."""
 
 
-class Training:
-    """The state of a training."""
+class Training(Trainable):
+    """Of a forecaster."""
 
     def __init__(self, scenario: Scenario, recipe: Recipe, *, seed: int, device: str) -> None:
-        self.recipe, self.seed, self.device = recipe, seed, torch.device(device)
+        super().__init__(NAME, recipe, seed, content_hash(scenario))
+        self.recipe, self.device = recipe, torch.device(device)
         self.fleet = Fleet(scenario, TEST_SEEDS)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator(seed, "network").integers(1 << 62)))
@@ -70,10 +65,6 @@ class Training:
             recipe.every,
         )
         self.updates = 0
-        self.points: list[Point] = []
-        self.best: tuple[float, dict[str, NDArray[np.float32]]] | None = None
-        self.loss = float("nan")
-        self.busy_s = 0.0
         self.best_policy().check_within(self.fleet.mission)
 
     @property
@@ -98,10 +89,8 @@ class Training:
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip)
         self.optimiser.step()
-        self.loss = float(loss.item())
         self.updates += 1
-        if not isfinite(self.loss):
-            raise DstccError(f"training diverged: the loss is {self.loss} at step {self.steps:,}")
+        self._updated_to(float(loss.item()))
         self.busy_s += time.perf_counter() - began
 
     def evaluate_if_due(self) -> Point | None:
@@ -110,11 +99,7 @@ class Training:
             return None
         with torch.inference_mode():
             score = -float(self.network.loss(self.validation, self.device).item())
-        if self.best is None or score > self.best[0]:
-            self.best = score, self.network.tensors()
-        point = Point(self.steps, score, self.best[0], self.loss, 0.0)
-        self.points.append(point)
-        return point
+        return self._evaluated(score, self.network.tensors(), 0.0)
 
     def best_policy(self) -> ForecastPolicy:
         """The best so far, or the network as it is."""
@@ -144,90 +129,38 @@ class Training:
         """Of the loss models' shares and the settings."""
         return laws.content_hash(self.recipe.document())
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What a run to be resumed must share."""
-        return {
-            "version": __version__,
-            "scenario": content_hash(self.fleet.scenario),
-            "algorithm": NAME,
-            "seed": self.seed,
-            "recipe": self.recipe.document(),
-        }
-
-    def save(self, run: Path) -> None:
-        """Write a checkpoint."""
+    def arrays(self) -> Arrays:
+        """See :class:`Trainable`."""
         arrays: Arrays = {f"network.{name}": value for name, value in self.network.tensors().items()}
         for index, state in self.optimiser.state_dict()["state"].items():
             arrays |= {f"adam.{index}.{key}": value.cpu().numpy() for key, value in state.items()}
-        if self.best is not None:
-            arrays |= {f"best.{name}": value for name, value in self.best[1].items()}
-        document = {
-            "identity": self.identity,
-            "updates": self.updates,
-            "loss": self.loss if isfinite(self.loss) else None,
-            "best": self.best[0] if self.best else None,
-            "points": [point.document() for point in self.points],
-        }
-        save_checkpoint(run, self.steps, arrays, document)
+        return arrays
 
-    def restore(self, run: Path, arrays: Arrays, document: dict[str, Any]) -> None:
-        """Back from a checkpoint; raises RunError for one of another training."""
-        for key, value in self.identity.items():
-            if document["identity"].get(key) != value:
-                raise RunError(f"{run}: trained with another {key}; nothing was changed")
+    def document(self) -> dict[str, Any]:
+        """See :class:`Trainable`."""
+        return {"updates": self.updates}
 
-        def part(name: str) -> Arrays:
-            return {k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")}
-
-        try:
-            self.updates, self.loss = document["updates"], float(document["loss"] or "nan")
-            self.points = [Point(**point) for point in document["points"]]
-            self.network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in part("network").items()})
-            adam: dict[int, dict[str, torch.Tensor]] = {}
-            for name, value in part("adam").items():
-                index, _, key = name.partition(".")
-                adam.setdefault(int(index), {})[key] = torch.from_numpy(value.copy())
-            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": adam})
-            if document["best"] is not None:
-                self.best = document["best"], part("best")
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
+    def take_back(self, part: Part, document: dict[str, Any]) -> None:
+        """See :class:`Trainable`."""
+        self.updates = document["updates"]
+        self.network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in part("network").items()})
+        adam: dict[int, dict[str, torch.Tensor]] = {}
+        for name, value in part("adam").items():
+            index, _, key = name.partition(".")
+            adam.setdefault(int(index), {})[key] = torch.from_numpy(value.copy())
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": adam})
 
 
 def train(
-    scenario: Scenarios,
-    run: Path,
-    *,
-    steps: int | None = None,
-    seed: int | None = None,
-    resume: bool = False,
-    device: str = "cpu",
-    recipe: Recipe | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    tell: Callable[[str], None] = lambda _message: None,
-    watch: Callable[[int, Point | None], None] = lambda _steps, _point: None,
+    scenario: Scenarios, run: Path, *, device: str = "cpu", recipe: Recipe | None = None, **rest: Any
 ) -> Trained:
     """Train a forecaster; arguments and errors as :func:`dstcc.learn.training.loop.train`."""
-    saved = saved_of(run, tell) if resume and run.exists() else None
     loaded, chosen = _one(scenario), recipe or Recipe()
 
     def begin(seed: int) -> Training:
         return Training(loaded, chosen, seed=seed, device=device)
 
-    most = chosen.steps if steps is None else steps
-    return carry_out(
-        begin,
-        run,
-        NAME,
-        saved,
-        metric=chosen.metric,
-        most=most,
-        seed=seed,
-        device=device,
-        stop=stop,
-        watch=watch,
-    )
+    return carry_out(lambda _saved: (NAME, chosen, begin), run, device=device, **rest)
 
 
 def _one(scenario: Scenarios) -> Scenario:

@@ -101,7 +101,9 @@ def test_what_is_in_the_way_or_another_training_is_refused(tmp_path: Path) -> No
     with pytest.raises(InputError, match="--resume goes on with a run of dstcc train"):
         go(tmp_path)
     for change in ({"seed": 3}, {"recipe": replace(TINY, hidden=5)}):
-        with pytest.raises(RunError, match=f"trained with another {next(iter(change))}; nothing was changed"):
+        with pytest.raises(
+            RunError, match=f"trained with another {next(iter(change))}.*; nothing was changed"
+        ):
             go(tmp_path, resume=True, **change)
     with pytest.raises(InputError, match="is evaluated on one scenario"):
         train(tmp_path, tmp_path / "other", recipe=TINY)

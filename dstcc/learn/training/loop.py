@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -28,13 +28,13 @@ from .checkpoint import load_checkpoint
 from .curves import Curves, Point
 from .evaluate import TEST_SEEDS
 from .state import Training
+from .trainable import Recipe as AnyRecipe
+from .trainable import Trainable
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from dstcc.learn.env.deep_space import Scenarios
-    from dstcc.learn.policies.controller import Controller
 
 POLICY = "policy.safetensors"
 ALGORITHM, SEED = "dstcc-lanes", 1
@@ -91,15 +91,10 @@ def train(
     run: Path,
     *,
     algorithm: str | None = None,
-    steps: int | None = None,
-    seed: int | None = None,
-    resume: bool = False,
     device: str = "cpu",
     threads: int = 1,
     recipe: Recipe | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    tell: Callable[[str], None] = lambda _message: None,
-    watch: Callable[[int, Point | None], None] = lambda _steps, _point: None,
+    **rest: Any,
 ) -> Trained:
     """Train ``algorithm`` (default :data:`ALGORITHM`) on a scenario for ``steps`` slots in all.
 
@@ -110,88 +105,44 @@ def train(
     Raises :class:`~dstcc.errors.RunError` for a run in the way, or one of another scenario, algorithm, seed, recipe or
     version; :class:`~dstcc.errors.InputError` for a device that is not there; :class:`Interrupted`.
     """
-    saved = saved_of(run, tell) if resume and run.exists() else None
-    name = algorithm or (saved[1]["identity"].get("algorithm", ALGORITHM) if saved else ALGORITHM)
-    name = RENAMED.get(name, name)
-    chosen = recipe or recipe_of(name)
 
-    def begin(seed: int) -> Training:
-        return Training(scenario, name, chosen, seed=seed, device=device, threads=threads)
+    def choose(saved: Saved | None) -> Chosen:
+        name = algorithm or (saved[1]["identity"].get("algorithm", ALGORITHM) if saved else ALGORITHM)
+        name = RENAMED.get(name, name)
+        chosen = recipe or recipe_of(name)
 
-    most = chosen.steps if steps is None else steps
-    return carry_out(
-        begin,
-        run,
-        name,
-        saved,
-        metric=chosen.metric,
-        most=most,
-        seed=seed,
-        device=device,
-        stop=stop,
-        watch=watch,
-    )
+        def begin(seed: int) -> Training:
+            return Training(scenario, name, chosen, seed=seed, device=device, threads=threads)
 
+        return name, chosen, begin
 
-class Trainable(Protocol):
-    """The state of a training."""
-
-    seed: int
-    points: list[Point]
-    """Its evaluations."""
-    busy_s: float
-    """In steps, evaluations and checkpoints not included."""
-
-    @property
-    def steps(self) -> int:
-        """Of the environment, so far."""
-
-    def finished(self, most: int) -> str:
-        """Why it ends after at most so many steps; empty while it goes on."""
-
-    def step(self) -> None:
-        """Some steps and the updates that are due."""
-
-    def evaluate_if_due(self) -> Point | None:
-        """An evaluation, where one is due after the last step."""
-
-    def best_policy(self) -> Controller:
-        """By the evaluations so far."""
-
-    def final_policy(self) -> Controller:
-        """What the training is for."""
-
-    def scores(self, policy: Any, seeds: Any) -> NDArray[np.float64]:
-        """The metric of a policy, a value a seed."""
-
-    def save(self, run: Path) -> None:
-        """Write a checkpoint."""
-
-    def restore(self, run: Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """Back from a checkpoint; raises RunError for one of another training."""
+    return carry_out(choose, run, device=device, **rest)
 
 
 Saved = tuple[dict[str, "NDArray[Any]"], dict[str, Any]]
 """A checkpoint's arrays and document."""
 
 
-def carry_out(
-    begin: Callable[[int], Trainable],
-    run: Path,
-    name: str,
-    saved: Saved | None,
-    *,
-    metric: str,
-    most: int,
-    seed: int | None,
-    device: str,
-    stop: Callable[[], bool],
-    watch: Callable[[int, Point | None], None],
-) -> Trained:
-    """A training from its beginning or a checkpoint to its end, after ``most`` steps at the latest.
+Chosen = tuple[str, AnyRecipe, Callable[[int], Trainable]]
+"""An algorithm, its recipe, and what makes a training of a seed."""
 
-    ``begin`` makes one of a seed.
-    """
+
+def carry_out(
+    choose: Callable[[Saved | None], Chosen],
+    run: Path,
+    *,
+    steps: int | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda _message: None,
+    watch: Callable[[int, Point | None], None] = lambda _steps, _point: None,
+) -> Trained:
+    """A training from its beginning or a checkpoint to its end, after ``steps`` at the latest; see :func:`train`."""
+    saved = saved_of(run, tell) if resume and run.exists() else None
+    name, recipe, begin = choose(saved)
+    most = recipe.steps if steps is None else steps
     check_device(device)
     began = time.perf_counter()
     if saved is None:
@@ -224,7 +175,7 @@ def carry_out(
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
     return Trained(
-        run, name, training.steps, training.seed, run / POLICY, metric, evaluation, reason, rate, wall
+        run, name, training.steps, training.seed, run / POLICY, recipe.metric, evaluation, reason, rate, wall
     )
 
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
-from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.algorithms import RENAMED
-from dstcc.errors import DstccError, InputError, RunError
-from dstcc.learn.algorithms.learner import Slot, Weights
+from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipes import RETURN
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.controller import TrainedOn
@@ -21,22 +17,24 @@ from dstcc.learn.policies.policy import Policy
 from dstcc.learn.policies.scope import Scope, scope_of
 from dstcc.learn.spaces.actions import MAX_LAYERS, MAX_SUBFLOWS
 from dstcc.scenario import content_hash
-from dstcc.version import __version__
 
-from .checkpoint import save_checkpoint
-from .curves import Point
 from .evaluate import evaluate, validation_seeds
 from .fleet import Fleet
+from .trainable import Trainable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dstcc.learn.algorithms.learner import Weights
     from dstcc.learn.algorithms.recipes import Recipe
     from dstcc.learn.env.deep_space import Scenarios
 
+    from .curves import Point
+    from .trainable import Arrays, Part
 
-class Training:
-    """The state of a run; what :func:`~dstcc.learn.training.loop.train` steps."""
+
+class Training(Trainable):
+    """Of a policy in the environment."""
 
     def __init__(
         self,
@@ -48,8 +46,9 @@ class Training:
         device: str = "cpu",
         threads: int = 1,
     ) -> None:
-        self.algorithm, self.recipe, self.seed, self.threads = algorithm, recipe, seed, threads
         self.episodes = to_episodes(scenario)
+        super().__init__(algorithm, recipe, seed, self.episodes.content_hash)
+        self.recipe, self.threads, self.loss = recipe, threads, 0.0
         self.observation, self.action = make_specs(self.episodes, **recipe.environment)
         self.learner = recipe.learner.make(recipe, self.observation, self.action, seed=seed, device=device)
         self.fleet = Fleet(
@@ -63,11 +62,12 @@ class Training:
             group=self.learner.group,
         )
         self.validation = validation_seeds(recipe.validation)
-        self.steps = 0
-        self.points: list[Point] = []
-        self.best: tuple[float, Weights] | None = None
-        self.busy_s = 0.0
-        self._loss = 0.0
+        self._steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Slots of single episodes so far."""
+        return self._steps
 
     @property
     def trained_on(self) -> tuple[TrainedOn, ...]:
@@ -85,7 +85,7 @@ class Training:
         seen, before = self.fleet.observations, self.fleet.episode_values
         actions = self.learner.act(seen, before, self.steps)
         result = self.fleet.step(actions)
-        self.steps += self.fleet.count
+        self._steps += self.fleet.count
         slot = Slot(
             observations=seen,
             actions=actions,
@@ -98,9 +98,7 @@ class Training:
         )
         loss = self.learner.take(slot, self.steps)
         if loss is not None:
-            self._loss = loss
-            if not isfinite(loss):
-                raise DstccError(f"training diverged: the loss is {loss} at step {self.steps:,}")
+            self._updated_to(loss)
         self.busy_s += time.perf_counter() - began
 
     def evaluate_if_due(self) -> Point | None:
@@ -127,7 +125,7 @@ class Training:
 
     def best_policy(self) -> Policy:
         """The best of the evaluations so far."""
-        return self.policy(self.best[1] if self.best else None)
+        return self.policy(replace(self.learner.weights(), tensors=self.best[1]) if self.best else None)
 
     def policy(self, weights: Weights | None = None) -> Policy:
         """Weights, the learner's unless given, with what they see and do."""
@@ -158,76 +156,19 @@ class Training:
     def _evaluate(self) -> Point:
         weights = self.learner.weights()
         score = float(self.scores(self.policy(weights), self.validation).mean())
-        if self.best is None or score > self.best[0]:
-            self.best = score, weights
-        random = self.learner.exploration(self.steps)
-        point = Point(self.steps, score, self.best[0], self._loss, random)
-        self.points.append(point)
-        return point
+        return self._evaluated(score, weights.tensors, self.learner.exploration(self.steps))
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What a run to be resumed must share."""
-        return {
-            "version": __version__,
-            "scenario": self.episodes.content_hash,
-            "algorithm": self.algorithm,
-            "seed": self.seed,
-            "recipe": self.recipe.document(),
-        }
-
-    def _updated(self, run: Path, identity: dict[str, Any]) -> dict[str, Any]:
-        """A checkpoint's identity with today's name and its recipe in today's options."""
-        once = identity.get("algorithm", "")
-        identity = {**identity, "algorithm": RENAMED.get(once, once)}
-        if identity.get("algorithm") != self.algorithm:
-            return identity
-        try:
-            return {**identity, "recipe": self.recipe.updated(identity.get("recipe"))}
-        except InputError as error:
-            raise RunError(f"{run}: {error}; nothing was changed") from error
-
-    def save(self, run: Path) -> None:
-        """Write a checkpoint."""
+    def arrays(self) -> Arrays:
+        """See :class:`Trainable`."""
         arrays = {f"learner.{name}": values for name, values in self.learner.arrays().items()}
-        arrays |= {f"fleet.{name}": values for name, values in self.fleet.arrays().items()}
-        if self.best is not None:
-            arrays |= {f"best.{name}": values for name, values in self.best[1].tensors.items()}
-        document = {
-            "identity": self.identity,
-            "steps": self.steps,
-            "loss": self._loss,
-            "best": self.best[0] if self.best else None,
-            "points": [point.document() for point in self.points],
-            "learner": self.learner.document(),
-        }
-        save_checkpoint(run, self.steps, arrays, document)
+        return arrays | {f"fleet.{name}": values for name, values in self.fleet.arrays().items()}
 
-    def restore(self, run: Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """Back from a checkpoint; raises RunError for one of another training."""
-        _check_identity(run, self._updated(run, document["identity"]), self.identity)
+    def document(self) -> dict[str, Any]:
+        """See :class:`Trainable`."""
+        return {"learner": self.learner.document()}
 
-        def part(name: str) -> dict[str, NDArray[Any]]:
-            head = f"{name}."
-            return {key.removeprefix(head): values for key, values in arrays.items() if key.startswith(head)}
-
-        try:
-            self.steps, self._loss = document["steps"], document["loss"]
-            self.points = [Point(**point) for point in document["points"]]
-            self.learner.restore(part("learner"), document["learner"])
-            self.fleet.restore(part("fleet"))
-            if document["best"] is not None:
-                self.best = document["best"], replace(self.learner.weights(), tensors=part("best"))
-        except (KeyError, TypeError, InputError) as error:
-            raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
-
-
-def _check_identity(run: Path, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for key, value in wanted.items():
-        if saved.get(key) != value:
-            saved_value, wanted_value = (
-                f" {one}" if isinstance(one, (str, int)) else "" for one in (saved.get(key), value)
-            )
-            raise RunError(
-                f"{run}: trained with another {key}{saved_value}, not{wanted_value or ' this one'}; nothing was changed"
-            )
+    def take_back(self, part: Part, document: dict[str, Any]) -> None:
+        """See :class:`Trainable`."""
+        self._steps = document["steps"]
+        self.learner.restore(part("learner"), document["learner"])
+        self.fleet.restore(part("fleet"))

@@ -187,7 +187,7 @@ def test_a_run_of_another_scenario_or_version_is_refused(tmp_path, short, monkey
     other.write_text(short.read_text().replace("200_000", "200_001"))
     with pytest.raises(RunError, match="another scenario"):
         _go(other, tmp_path / "run", 32, resume=True)
-    monkeypatch.setattr("dstcc.learn.training.state.__version__", "9.9.9")
+    monkeypatch.setattr("dstcc.learn.training.trainable.__version__", "9.9.9")
     with pytest.raises(RunError, match=r"another version 0\..*, not 9\.9\.9"):
         _go(short, tmp_path / "run", 32, resume=True)
 
