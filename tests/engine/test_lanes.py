@@ -35,6 +35,34 @@ def test_every_lane_brings_an_initial_window() -> None:
     assert shared.samples.sent_segments.tolist() == [10] * 2
 
 
+def test_a_lanes_handshake_has_three_packets() -> None:
+    # 40 bytes take 10 ms of a line of 32 kbit/s, a segment 375 ms; a way takes 5 s. The SYNs leave behind each other, by
+    # 0.01 and 0.02 s, and so do the answers. The first lane's ACK and its ten segments take the line from 10.02 to 13.78 s,
+    # the second's ACK, there since 10.03 s, and its first segment from then to 14.165 s.
+    slow = net.link(rate_bps=32e3, rtt_s=10.0)
+    objects = net.live(2, (10 * net.MSS,), chunk_s=1e-4)
+    result = lanes("newreno", (slow,), 2, objects=objects, duration_s=30, slot_s=30)
+    assert result.objects.first_arrival_ns.tolist() == [net.ns(15.405), net.ns(19.165)]
+
+
+@pytest.mark.parametrize(("scheduler", "wait_s"), [("linux", 0.0), ("minrtt", 0.04)])
+def test_the_end_of_a_write_is_acknowledged_when_it_is_read(scheduler: str, wait_s: float) -> None:
+    # Three segments, of which two make a pair; Linux's writer pushes the third, and nothing waits for an earlier one.
+    result = net.run(
+        "newreno",
+        net.link(),
+        scheduler=scheduler,
+        objects=net.live(2, (3 * net.MSS,), chunk_s=3.0),
+        constants=replace(net.TICKLESS, quick_acks=0),
+        duration_s=5,
+        trace=True,
+    )
+    steps = result.steps
+    assert steps is not None
+    pair, last = steps.t_ns[steps.una == 2][0], steps.t_ns[steps.una == 3][0]
+    assert last - pair == pytest.approx(net.ns(1e-3 + wait_s), abs=2e4)
+
+
 @pytest.mark.parametrize(("drop_late", "repeated"), [(True, 1), (False, 0)])
 def test_a_tail_probe_repeats_where_the_program_has_written_what_fits(drop_late: bool, repeated: int) -> None:
     """Ten segments leave at 400 s, a round trip after the SYN, and layers wait. The timeout of 120 s, less than a round

@@ -267,12 +267,14 @@ def test_a_short_segment_is_answered_at_once():
     assert receiver.take(201) == (True, False)
 
 
-def test_the_end_of_a_write_is_answered_at_once():
-    # PSH on a full segment: tcp_measure_rcv_mss, tcp_cleanup_rbuf.
+def test_the_end_of_a_write_waits_to_be_read():
+    # PSH on a full segment: tcp_measure_rcv_mss; mptcp_cleanup_rbuf acknowledges.
     receiver = established()
-    assert receiver.engine.segment(1000 * MS, 200, 200 * MS, MSS, pushed=True) == (True, True)
+    assert receiver.engine.segment(1000 * MS, 200, 200 * MS, MSS, pushed=True) == (True, False)
+    assert receiver.engine.pushed
     receiver.engine.make_ack()
     assert receiver.take(201) == (True, False)
+    assert not receiver.engine.pushed
 
 
 def test_segments_out_of_order_three_at_once_and_then_44_in_a_millisecond_and_its_slack():

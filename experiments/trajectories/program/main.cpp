@@ -450,14 +450,15 @@ private:
             Lane& lane = lanes_[i];
             Link& link = plan_.links[plan_.lanes[i].link];
             Way& way = data ? link.down : link.up;
-            if (data && packet.payload == 0 &&
-                !packet.syn) {  // the sender's own ACKs take no line time: the simulator has none
+            if (data && packet.payload == 0 && !packet.syn &&
+                !begins(i)) {  // takes no line time: the simulator has none
                 way.flying.push_back({now + way.delays.front().delay, i, std::move(frame)});
                 std::inplace_merge(way.flying.begin(), way.flying.end() - 1, way.flying.end(),
                                    [](const Packet& a, const Packet& b) { return a.arrive < b.arrive; });
                 continue;
             }
-            const std::int64_t charged = packet.syn ? 40 : packet.ip_bytes - way.free_bytes;
+            const bool alone = packet.syn || (data && packet.payload == 0);
+            const std::int64_t charged = alone ? 40 : packet.ip_bytes - way.free_bytes;
             Time arrive = 0;
             const bool taken = way.transmit(now, charged, i, arrive);
             if (data && packet.syn) lane.isn = packet.seq + 1;
@@ -474,6 +475,10 @@ private:
         }
         for (std::size_t i = 0; i < lanes_.size(); ++i)
             if (some[i]) note(i, now);
+    }
+    // Is an ACK of the sender's the third packet of a handshake? The simulator has that of a lane and of a join.
+    bool begins(std::size_t i) const {
+        return lanes_[i].sent == 0 && (!connects(i) || (lanes_.size() > 1 && !joined_));
     }
     std::size_t lane_of(const Parsed& packet, bool data) const {
         const auto connection = static_cast<std::size_t>((data ? packet.to : packet.from) - kPort);

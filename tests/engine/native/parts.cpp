@@ -160,6 +160,7 @@ void bind_receivers(py::module_& m) {
              })
         .def("ack_time", &SubflowReceiver::ack_time)
         .def("expire", &SubflowReceiver::expire)
+        .def_property_readonly("pushed", [](SubflowReceiver& r) { return r.pushed(); })
         .def_property_readonly("ack_deadline", [](SubflowReceiver& r) { return r.ack_deadline(); });
     py::class_<OrderingDomain>(m, "OrderingDomain")
         .def(py::init<>())

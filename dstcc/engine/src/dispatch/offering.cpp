@@ -17,7 +17,8 @@ Dispatcher::Dispatcher(const TransportConfig& transport, const ObjectsConfig& ob
       may_wait_(scheduler_->may_wait()),
       deadline_order_(scheduler_->order() == Order::kDeadline),
       bounded_(transport.receive_buffer_bytes != 0),
-      writes_what_fits_(transport.lanes && transport.lanes_per_link == 1 && transport.drop_late),
+      writes_what_fits_(transport.drop_late &&
+                        (transport.lanes ? transport.lanes_per_link == 1 : !transport.layer_links.empty())),
       layers_(objects.size()),
       pending_(layer_first()) {
     for (const Time deadline : objects_.deadline_ns)

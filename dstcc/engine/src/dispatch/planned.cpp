@@ -102,7 +102,8 @@ private:
 
     void plan(std::size_t s, std::uint32_t object) {
         const bool write = d_.begins_write(object);
-        const Cut segment = d_.cut(s, object);
+        Cut segment = d_.cut(s, object);
+        segment.pushed = ahead_ && (d_.unsent_bytes(object) == 0 || d_.begins_write(object));
         queues_[s].push_back(segment);
         insert(busy_, s);
         d_.note_planned(s, segment.bytes);

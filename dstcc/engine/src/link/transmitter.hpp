@@ -42,6 +42,8 @@ public:
         }
         return passage.wait_ns;
     }
+    // A packet that takes its place on the line and says nothing.
+    void pass(Time now, std::uint32_t bytes) const { down_->transmit(now, bytes); }
     // How long a packet that comes now waits for its service, and what is before it.
     Time queue_ns(Time now) const { return down_->queue_ns(now); }
     std::int64_t queue_bytes(Time now) const { return down_->queue_bytes(now); }

@@ -95,7 +95,13 @@ private:
 [[gnu::always_inline]] inline void ReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     now_ = now;
     Receiver& to = receivers_[packet.sender];
+    const std::int64_t before = delivered_payload_;
     answering_.handle_data(now, packet.sender, to, packet, delivered_payload_, [&] { take(to, packet); });
+    if (delivered_payload_ == before || to.domain->holds()) return;
+    // The application reads at once, and while nothing waits for an earlier segment that is all there is.
+    answering_.handle_read(now, packet.sender, to, delivered_payload_);
+    for (std::size_t i = 0; i < receivers_.size() && domains_.size() == 1; ++i)
+        answering_.handle_read(now, i, receivers_[i], delivered_payload_);
 }
 
 }  // namespace dstcc

@@ -93,6 +93,7 @@ private:
     bool joins(std::size_t s) const { return s > 0 && !transport_.lanes; }
     void join();
     void confirm(std::size_t s);
+    void acknowledge(Outlet& subflow);
     void arm_own_timer() {
         if (wants_acks_) own_timer_.set(0, strategy_->due());
     }

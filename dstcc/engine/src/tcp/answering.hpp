@@ -38,6 +38,10 @@ public:
     void tell_window(Time now, std::size_t i, const ReceivingEndpoint& to, std::int64_t delivered) const {
         answer_syn(now, i, to, now, delivered);
     }
+    // The application has read all that there was: a write's last segment is acknowledged.
+    void handle_read(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered) {
+        if (to.receiver.pushed()) send_ack(now, i, to, delivered);
+    }
 
 private:
     static constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits

@@ -17,8 +17,9 @@ namespace dstcc {
 //            - every segment that lets its window grow: by two segments each, to the share of the buffer that segments out
 //              of order leave (tcp_space). On 6.1 from 64 KiB to half of it. On 6.12 (tcp_select_initial_window,
 //              tcp_measure_rcv_mss) from half of it, to what is payload in a full segment's memory;
-//            - what fills a hole, a short segment, the last of a write (PSH: tcp_measure_rcv_mss, tcp_cleanup_rbuf), and
-//              more than one segment unacknowledged;
+//            - what fills a hole, a short segment, and more than one segment unacknowledged;
+//            - the last of a write (PSH: tcp_measure_rcv_mss), once the application has all that came over whatever subflow
+//              (mptcp_cleanup_rbuf: rx_empty), see ReceivingEnd;
 //            - the first three segments out of order;
 //            - what was held back, before a segment that touches neither of the last two SACK blocks;
 //   later    - the segments out of order behind those, up to 44 in one ACK within 1.1 ms (tcp_comp_sack_nr,
@@ -61,6 +62,7 @@ public:
 
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
+    bool pushed() const { return pushed_; }  // a write's last segment has no ACK yet
     // The delayed ACK's timer goes off with a tick; called when it is due, as most are not.
     Time ack_time() {
         if (waits_for_tick_) ack_deadline_ = constants_.wheel(armed_at_, ack_deadline_);
@@ -96,7 +98,8 @@ public:
             fill_hole(sent_ns);
             return {true, true};
         }
-        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_ || pushed) return {true, true};
+        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
+        pushed_ = pushed_ || pushed;
         armed_at_ = now;
         ack_deadline_ = now + std::min(wait_, most_wait_) * constants_.jiffy;
         waits_for_tick_ = true;
@@ -115,7 +118,7 @@ public:
         compressed_ = 0;
         ack_deadline_ = kNever;
         waits_for_tick_ = false;
-        duplicate_ = false;
+        duplicate_ = pushed_ = false;
         if (quick_ > 0 && --quick_ == 0) wait_ = least_wait_;  // tcp_dec_quickack_mode()
         return ack;
     }
@@ -272,6 +275,7 @@ private:
     Range block_[4]{};
     int blocks_ = 0;
     bool duplicate_ = false, waits_for_tick_ = false;
+    bool pushed_ = false;         // ICSK_ACK_PUSHED
     Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
     Time ack_deadline_ = kNever, armed_at_ = 0;
 };
@@ -286,6 +290,7 @@ public:
     };
 
     std::int64_t peak_bytes() const { return queue_.peak_bytes(); }
+    bool holds() const { return !queue_.empty(); }  // segments that wait for an earlier one
 
     enum class Place { kDuplicate, kHeld, kDelivered };
     // deliver(object, bytes, wait_ns) is called for each segment that can go up now.
