@@ -36,9 +36,9 @@ def test_every_lane_brings_an_initial_window() -> None:
 
 
 def test_a_lanes_handshake_has_three_packets() -> None:
-    # 40 bytes take 10 ms of a line of 32 kbit/s, a segment 375 ms; a way takes 5 s. The SYNs leave behind each other, by
-    # 0.01 and 0.02 s, and so do the answers. The first lane's ACK and its ten segments take the line from 10.02 to 13.78 s,
-    # the second's ACK, there since 10.03 s, and its first segment from then to 14.165 s.
+    # 40 bytes take 10 ms of a line of 32 kbit/s, a segment 375 ms; a way takes 5 s. The SYNs leave behind each
+    # other, by 0.01 and 0.02 s, and so do the answers. The first lane's ACK and its ten segments take the line from
+    # 10.02 to 13.78 s, the second's ACK, there since 10.03 s, and its first segment from then to 14.165 s.
     slow = net.link(rate_bps=32e3, rtt_s=10.0)
     objects = net.live(2, (10 * net.MSS,), chunk_s=1e-4)
     result = lanes("newreno", (slow,), 2, objects=objects, duration_s=30, slot_s=30)
