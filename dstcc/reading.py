@@ -87,7 +87,7 @@ def opened(
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     try:
-        with open(path, "rb", opener=_open_nonblocking if follow else _no_link) as file:
+        with open(path, "rb", opener=_open_nonblocking if follow else no_link) as file:
             found = os.fstat(file.fileno())
             _check(path, found, error, most)
             yield file, found.st_size
@@ -106,8 +106,9 @@ def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _no_link(path: str, flags: int) -> int:
-    return _open_nonblocking(path, flags | os.O_NOFOLLOW)
+def no_link(path: str, flags: int) -> int:
+    """Likewise, for :func:`open`, and no link; a file that is made is its owner's."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW, 0o600)
 
 
 def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES, *, follow: bool = True) -> bytes:

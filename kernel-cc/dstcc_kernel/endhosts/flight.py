@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.atomic import atomic_directory
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
 from dstcc.outputs import check_output
+from dstcc.reading import no_link
 from dstcc.scenario import files_of
 
 from .. import guest
@@ -268,7 +269,7 @@ class _Followed:
         if self.problem is not None:
             return
         try:
-            with open(self.path, "rb", opener=_no_link) as file:
+            with open(self.path, "rb", opener=no_link) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise OSError(errno.EINVAL, "is not a regular file")
                 file.seek(self.at)
@@ -281,7 +282,3 @@ class _Followed:
             return
         except OSError as error:
             self.problem = f"{self.name}: what CMD prints cannot be read: {error.strerror}"
-
-
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

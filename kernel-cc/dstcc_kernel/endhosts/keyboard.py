@@ -14,14 +14,18 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from dstcc.errors import KernelError
+from dstcc.reading import no_link
+
+from ..remains import message_of
 from .mission import KEYS, WAITS
 from .spinning import below
 
 END_OF_FILE = b"\x04"
 """What a terminal makes an end of file of, and a shell its end."""
 LOOK_S, MOST = 0.02, 1 << 12
-KERNEL = b"time-travel="
-"""Of the command line of a guest's kernel."""
+KERNEL = b"/linux"
+"""How the first word of a guest's kernel ends."""
 
 
 class Typing:
@@ -65,7 +69,7 @@ class Typing:
         part.unlink(
             missing_ok=True
         )  # the guest may write here: what it put in this place must not be followed
-        with open(part, "xb", opener=_no_link) as file:
+        with open(part, "xb", opener=no_link) as file:
             file.write(typed)
         part.rename(self._work / KEYS.format(self._typed))
         self._typed += 1
@@ -74,9 +78,8 @@ class Typing:
     def _is_waiting(self) -> bool:
         """Whether the shell has had all that was typed."""
         try:
-            with open(self._work / WAITS, opener=_no_link) as file:
-                return file.read(20) == str(self._typed)
-        except (OSError, UnicodeDecodeError):
+            return message_of(self._work / WAITS) == str(self._typed)
+        except (OSError, KernelError):
             return False
 
     def _stop(self) -> None:
@@ -93,19 +96,16 @@ class Typing:
         self._stopped = None
 
 
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
-
-
 def _kernel(boot: int) -> int | None:
     """The kernel's own process below ``boot``: those that it traces have its command line, too, and are below it."""
     parents = below(boot)
-    of_kernel = {pid for pid in parents if KERNEL in _command_line(pid)}
+    of_kernel = {pid for pid in parents if _program(pid).endswith(KERNEL)}
     return next((pid for pid in sorted(of_kernel) if parents[pid] not in of_kernel), None)
 
 
-def _command_line(pid: int) -> bytes:
+def _program(pid: int) -> bytes:
+    """The first word of a process's command line: who starts the kernel has the others, too."""
     try:
-        return Path("/proc", str(pid), "cmdline").read_bytes()
+        return Path("/proc", str(pid), "cmdline").read_bytes().partition(b"\0")[0]
     except OSError:
         return b""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 SCHEMA, KIND = 1, "programs"
 """Of ``run.json``."""
+UNCHECKED = "expect: its bounds are about trials of a video (dstcc emulate); none of them is checked here"
 KILLED = "Out of memory: Killed process"
 """The kernel's words."""
 GAVE_UP = re.compile(
@@ -118,6 +119,7 @@ def digest(
     meta["exit_code"] = meta["programs"][0]["exit_code"]
     meta["notes"] = [
         *link_notes(scenario),
+        *([UNCHECKED] if scenario.expect else []),
         *_notes(meta, said, console, mission, Clock(scenario.scenario.start)),
         *(
             f"{log_of(name)}: {lines:,} lines are left out, which no program printed"

@@ -51,7 +51,7 @@ PROGRAMS_RTT_S = 10.0
 nginx give up at 40 s (``experiments/program_timeouts.py``), and pass at 20 s."""
 MAX_LINKS = 16
 """And paths over nodes."""
-OTHERS = "others' traffic exists in the simulator only; here it is what your programs send"
+OTHERS = "others' traffic is what your programs send here"
 STORED_MEMORY = 2.0
 """Bytes of memory that the program which plays the links takes for a byte that a node stores, of full packets."""
 LONGEST_S = 365 * 86_400.0

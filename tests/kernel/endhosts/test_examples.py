@@ -33,6 +33,9 @@ def test_ping_at_mars(tmp_path: Path) -> None:
     least, mean, most, _ = map(float, re.search(r"= ([0-9./]+) ms", flown.out)[1].split("/"))
     expected_ms = 1e3 * (RELAY_S + 2 * 84 * 8 / 2e6)
     assert (least, mean, most) == pytest.approx((expected_ms,) * 3, abs=0.1)
+    # of [expect], which is about a video, nothing is checked, and that is said
+    assert any(note.startswith("expect: ") for note in flown.meta["notes"])
+    assert "expect: its bounds are about trials of a video" in flown.err
 
 
 def test_ten_days_of_ping(tmp_path: Path) -> None:

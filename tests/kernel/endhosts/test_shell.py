@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from dstcc_kernel.endhosts.spinning import below
 
 STORE = Path(__file__).parents[3] / "examples/programs/store.toml"
 PROMPT = re.compile(rb"\[\+(\d+\.\d{3}) s\] (\w+):~# ")
@@ -40,6 +41,12 @@ class Typist:
         os.write(self.master, text.encode())
 
 
+def halted(pid: int) -> bool:
+    """Whether a kernel below a process stands still."""
+    stats = [Path(f"/proc/{found}/stat") for found in below(pid)]
+    return any("(linux) T " in path.read_text() for path in stats if path.exists())
+
+
 @pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_time_passes_for_commands_and_stands_for_who_thinks() -> None:
@@ -47,6 +54,9 @@ def test_time_passes_for_commands_and_stands_for_who_thinks() -> None:
     ends a command, Ctrl-D the shell."""
     typist = Typist("--on", "orbiter")
     assert typist.prompt(1) == (0.0, "orbiter")
+    until = time.monotonic() + PATIENCE_S
+    while not halted(typist.process.pid):
+        assert time.monotonic() < until, "the guest computes while nobody types"
     time.sleep(1)
     typist.type("sleep 100\r")
     assert typist.prompt(2)[0] == pytest.approx(100, abs=0.01)
