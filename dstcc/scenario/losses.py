@@ -17,7 +17,7 @@ from dstcc.engine.config import FrameSchedule, Loss
 
 from .changing import Chain as StateChain
 from .changing import Ramp, Rows, States, lines, walk
-from .fields import NS_PER_S, DrawableDb, DrawableProbability, Probability, ScenarioTable, broken, ns
+from .fields import DrawableDb, DrawableProbability, Probability, ScenarioTable, broken, ns
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,6 @@ def _states(model: LossModel, drawing: Drawing) -> Loss:
 
 def _describe_schedule(loss: Loss) -> object:
     return {"rows": len(loss.t_ns), "min": min(loss.rates), "max": max(loss.rates)}
-
-
-def mean_rate(loss: Loss, until_s: float) -> float:
-    """The mean loss probability of a schedule from mission time 0 to ``until_s``."""
-    end = until_s * NS_PER_S
-    t = np.array([0.0, *(float(at) for at in loss.t_ns if 0 < at < end), end])
-    p = np.interp(t, np.array(loss.t_ns, dtype=float), loss.rates)
-    return float(np.trapezoid(p, t) / end)
 
 
 def _bursts(model: LossModel, _drawing: Drawing) -> Loss:

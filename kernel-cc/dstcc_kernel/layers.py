@@ -106,12 +106,6 @@ def carried(client: Client, token: int) -> list[LayerBytes]:
     return [_row(value) for kind, value in attributes(answer.payload) if kind == Layers.ROW]
 
 
-def living(client: Client, token: int) -> set[int]:
-    """The local ids of the subflows that can carry data now."""
-    answer = client.family.request(Command.LAYERS_GET, _u32(Layers.TOKEN, token))[0]
-    return {value[0] for kind, value in attributes(answer.payload) if kind == Layers.LIVING}
-
-
 def _place(layer: int, local_id: int | None) -> bytes:
     parts = [attribute(Place.LAYER, bytes([layer]))]
     if local_id is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dstcc.engine.config import Link
+from dstcc.engine.config import Link, Loss
 from dstcc.errors import ScenarioError
 from dstcc.scenario import (
     describe,
@@ -23,7 +23,7 @@ from dstcc.scenario import (
     to_toml,
 )
 from dstcc.scenario.changing import State, least, stationary, walk
-from dstcc.scenario.losses import mean_rate
+from dstcc.scenario.fields import NS_PER_S
 
 KA = "link.0.loss={states=[{packet=1e-4, dwell_s=2}, {packet=0.1, dwell_s=0.5, rate=0.5}]}"
 LONG = "video.loop_to_s=2000"
@@ -31,6 +31,14 @@ LONG = "video.loop_to_s=2000"
 
 def links(path: Path, *overrides: str, seed: int = 1) -> tuple[Link, ...]:
     return draw_links(load_scenario(path, [parse_override(text) for text in overrides]), seed)
+
+
+def mean_rate(loss: Loss, until_s: float) -> float:
+    """The mean loss probability of a schedule from mission time 0 to ``until_s``."""
+    end = until_s * NS_PER_S
+    t = np.array([0.0, *(float(at) for at in loss.t_ns if 0 < at < end), end])
+    p = np.interp(t, np.array(loss.t_ns, dtype=float), loss.rates)
+    return float(np.trapezoid(p, t) / end)
 
 
 def test_a_table_of_losses_is_in_straight_lines_as_it_stands(minimal: Path) -> None:

@@ -102,12 +102,6 @@ class ObservationSpec:
         """Length of the vector."""
         return len(self.names)
 
-    def subflow_block(self, subflow: int) -> slice:
-        """Where a subflow's own values lie."""
-        width = len(PAPER) if self.kind == "paper" else len(SUBFLOW) + self.history
-        start = (0 if self.kind == "paper" else len(EPISODE)) + subflow * width
-        return slice(start, start + width)
-
     def document(self) -> dict[str, Any]:
         """As it stands in a policy's file."""
         return asdict(self)
