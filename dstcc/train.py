@@ -15,12 +15,13 @@ from dstcc.atomic import said_of
 from dstcc.errors import InputError
 from dstcc.forecast.recipe import NAME as FORECASTER
 from dstcc.forecast.recipe import Recipe as ForecastRecipe
-from dstcc.learn.algorithms.recipes import RECIPES, Recipe
+from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.training.checkpoint import load_checkpoint
 
 if TYPE_CHECKING:
     from dstcc.learn.env.deep_space import Scenarios
     from dstcc.learn.training.loop import Trained
+    from dstcc.learn.training.trainable import Recipe
 
 DEFAULT = "dstcc-lanes"
 
@@ -37,7 +38,7 @@ def todays(algorithm: str) -> str:
     return RENAMED.get(algorithm, algorithm)
 
 
-def any_recipe(name: str) -> Recipe | ForecastRecipe:
+def any_recipe(name: str) -> Recipe:
     """The recipe of that name; raises InputError with the names there are."""
     if name == FORECASTER:
         return ForecastRecipe()
