@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import click
 
-from dstcc.run.trials import run_trials
-from dstcc.scenario import load_source, parse_override
-from dstcc.scenario.model import Scenario
+from dstcc.scenario import Scenario, load_source
 from scripts.published.printed import heading, interval, line
 
+from .played import alone, plays, values_of
 from .rivals import Cell, cells
 
 CODED = 'mode = "coded", handshake = {handshake}, congestion = "{congestion}"'
@@ -34,22 +33,16 @@ CELLS = ("table 1, 1.5 RTT", "loss 1e-1", "sinking", "dark, unannounced", "furth
 def without(cell: Cell, part: str, seed: int) -> Scenario:
     """A cell under one of :data:`PARTS`."""
     transport, repair = PARTS[part]
-    plain = cell.plain()
-    keys = parse_override(f"transport={{{transport}, mss_bytes = {plain.transport.mss_bytes}}}").value
-    changed = plain.model_dump(exclude_unset=True, exclude={"transport", "coding"}) | {"transport": keys}
-    changed["run"] = changed.get("run", {}) | {"seed": seed, "seeds": 1}
+    plain, more = cell.plain(), {}
     if repair is not None:
         share = isinstance(repair, float)
-        changed["coding"] = {"repair": [repair] * load_source(plain).layers if share else repair}
-    return Scenario.model_validate(changed)
+        more["coding"] = {"repair": [repair] * load_source(plain).layers if share else repair}
+    return alone(plain, transport, {"seed": seed, "seeds": 1}, **more)
 
 
-def weight(scenario: Scenario) -> float:
-    """What its one trial plays."""
-    (trial,) = run_trials(scenario, quality=False, jobs=1)
-    if trial.metrics is None:
-        raise click.ClickException(f"{trial.id}: {trial.error}")
-    return trial.metrics.flat()["weighted_layers"] or 0.0
+def weights(cell: Cell, part: str, seeds: range) -> list[float]:
+    """What it plays, a value a seed."""
+    return [value for seed in seeds for value in values_of(plays(without(cell, part, seed)))]
 
 
 @click.command(help=__doc__)
@@ -61,11 +54,7 @@ def main(names: tuple[str, ...], seeds: int, first: int) -> None:
     heading("Parts", ("cell", *PARTS))
     for cell in cells():
         if cell.name in (names or CELLS):
-            span = range(first, first + seeds)
-            line(
-                cell.name,
-                *(interval([weight(without(cell, part, seed)) for seed in span]) for part in PARTS),
-            )
+            line(cell.name, *(interval(weights(cell, part, range(first, first + seeds))) for part in PARTS))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from pathlib import Path
 import click
 
 from dstcc.errors import DstccError
-from dstcc.run.trials import run_trials
-from dstcc.scenario import Scenario, load_scenario, parse_override
+from dstcc.scenario import Scenario
 from scripts.published.printed import heading, interval, line
+
+from .played import metrics_of, mission, plays
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 MISSIONS = (
@@ -27,30 +28,27 @@ MISSIONS = (
 )
 LANES = 'mode = "lanes", lanes_per_link = 16'
 TRANSPORTS = {
-    "dstcc": '{controller = "dstcc"}',
-    "coded, told": '{congestion = "open-loop", mode = "coded", handshake = false}',
-    "ltp, told": f'{{congestion = "ltp", {LANES}}}',
-    "cubic": f'{{congestion = "cubic", {LANES}}}',
-    "dstcc-lanes": f'{{controller = "dstcc-lanes", controller_lanes = 16, {LANES}}}',
+    "dstcc": 'controller = "dstcc"',
+    "coded, told": 'congestion = "open-loop", mode = "coded", handshake = false',
+    "ltp, told": f'congestion = "ltp", {LANES}',
+    "cubic": f'congestion = "cubic", {LANES}',
+    "dstcc-lanes": f'controller = "dstcc-lanes", controller_lanes = 16, {LANES}',
 }
 """Each the whole `[transport]` but for the size of a packet."""
 
 
-def mission(path: Path, transport: str, span: tuple[int, int]) -> Scenario:
+def under(path: Path, transport: str, span: tuple[int, int]) -> Scenario:
     """A mission under one transport."""
-    plain = load_scenario(path)
-    settings = TRANSPORTS[transport][:-1] + f", mss_bytes = {plain.transport.mss_bytes}}}"
-    keys = ["variant=[]", "expect={}", f"transport={settings}", f"run.seed={span[0]}", f"run.seeds={span[1]}"]
-    return load_scenario(path, [parse_override(one) for one in keys])
+    settings = f"{{{TRANSPORTS[transport]}, mss_bytes = {mission(path).transport.mss_bytes}}}"
+    keys = ("variant=[]", "expect={}", f"transport={settings}", f"run.seed={span[0]}", f"run.seeds={span[1]}")
+    return mission(path, *keys)
 
 
-def plays(scenario: Scenario) -> dict[str, list[float]]:
+def played(scenario: Scenario) -> dict[str, list[float]]:
     """`weighted_layers` and the bound, a value a seed."""
     values: dict[str, list[float]] = {"played": [], "bound": []}
-    for trial in run_trials(scenario, quality=False, jobs=1):
-        if trial.metrics is None:
-            raise click.ClickException(f"{trial.id}: {trial.error}")
-        flat = trial.metrics.flat()
+    for metrics in metrics_of(plays(scenario)):
+        flat = metrics.flat()
         weight, share = flat["weighted_layers"] or 0.0, flat["oracle_ratio"]
         values["played"].append(weight)
         values["bound"].append(weight / share if share else 0.0)
@@ -74,7 +72,7 @@ def main(missions: tuple[str, ...], seeds: int, first: int, only: tuple[str, ...
         cells, bound = [], ""
         for name in chosen:
             try:
-                values = plays(mission(path, name, (first, seeds)))
+                values = played(under(path, name, (first, seeds)))
             except DstccError as error:
                 cells.append(f"refused: {error}")
                 continue

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,15 @@ PLAYED = "weighted_layers"
 def mission(path: Path, *overrides: str) -> Scenario:
     """A scenario with other settings."""
     return load_scenario(path, [parse_override(text) for text in overrides])
+
+
+def alone(plain: Scenario, transport: str, run: Mapping[str, Any], **more: object) -> Scenario:
+    """A scenario under one `[transport]`, given as TOML's keys but for the size of a packet, and without its coding;
+    with these keys of `[run]` and tables."""
+    keys = parse_override(f"transport={{{transport}, mss_bytes = {plain.transport.mss_bytes}}}").value
+    changed = plain.model_dump(exclude_unset=True, exclude={"transport", "coding"}) | more
+    changed |= {"transport": keys, "run": changed.get("run", {}) | run}
+    return Scenario.model_validate(changed)
 
 
 def metrics_of(trials: Iterable[Trial]) -> list[Metrics]:

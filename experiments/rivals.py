@@ -31,11 +31,11 @@ import click
 
 from dstcc.errors import DstccError
 from dstcc.run.trials import run_trials
-from dstcc.scenario import Scenario, load_scenario, parse_override
-from dstcc.scenario.model import Scenario as Model
+from dstcc.scenario import Scenario
 from scripts.published.printed import heading, interval, line
 
 from .held_out import shallow
+from .played import alone, mission
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DEMO, TABLE_1 = EXAMPLES / "demo/mars-two-links.toml", EXAMPLES / "iodst/table-1.toml"
@@ -78,24 +78,16 @@ class Cell:
         """Without algorithms of its own."""
         if self.path is None:
             return shallow(240, self.queue_bytes, 1e-2)
-        keys = ["variant=[]", "expect={}", *self.changed]
-        return load_scenario(self.path, [parse_override(one) for one in keys])
+        return mission(self.path, "variant=[]", "expect={}", *self.changed)
 
     def under(self, transport: str, seed: int) -> Scenario:
         """Under one of :data:`TRANSPORTS`."""
-        scenario = self.plain()
-        text = f"transport={{{TRANSPORTS[transport]}, mss_bytes = {scenario.transport.mss_bytes}}}"
-        keys = parse_override(text).value
-        changed = scenario.model_dump(exclude_unset=True, exclude={"transport", "coding"}) | {
-            "transport": keys
-        }
-        changed["run"] = changed.get("run", {}) | {"seed": seed, "seeds": 1}
-        if transport == "cubic":
-            changed["run"]["scale"] = 1
+        plain, more = self.plain(), {}
+        run = {"seed": seed, "seeds": 1} | ({"scale": 1} if transport == "cubic" else {})
         if ", up " in transport:
             up = {"up_rate_bps": 1000 * int(transport.rpartition(" ")[2])}
-            changed["link"] = [one | up for one in changed["link"]]
-        return Model.model_validate(changed)
+            more["link"] = [one | up for one in plain.model_dump(exclude_unset=True)["link"]]
+        return alone(plain, TRANSPORTS[transport], run, **more)
 
 
 def cells() -> Iterator[Cell]:
