@@ -31,13 +31,16 @@ _Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTuple, Fie
 
 
 class Orbit(ScenarioTable):
-    """``orbit = {body = "mars", altitude_m = 400e3, inclination_deg = 93}``: circular."""
+    """``orbit = {body = "mars", altitude_m = 400e3, inclination_deg = 93}``: a circle, or an ellipse."""
 
     body: str
     altitude_m: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     inclination_deg: _Degrees = 0.0
     node_deg: _Degrees = 0.0
     phase_deg: _Degrees = 0.0
+    eccentricity: Annotated[float, Field(gt=0, lt=1)] | None = None
+    periapsis_deg: _Degrees | None = None
+    """Of an ellipse, whose ``altitude_m`` is the mean of its lowest and highest."""
 
 
 class Ground(ScenarioTable):
@@ -67,11 +70,14 @@ class End(ScenarioTable):
 
 def place_of_end(end: End) -> Place:
     """The same for the geometry."""
-    from dstcc_channels.geometry import CircularOrbit, Site, Stations, station
+    from dstcc_channels.geometry import CircularOrbit, EllipticOrbit, Site, Stations, station
 
     try:
         if end.orbit is not None:
-            return CircularOrbit(**end.orbit.model_dump())
+            given = end.orbit.model_dump(exclude_none=True)
+            if end.orbit.eccentricity is None and end.orbit.periapsis_deg is not None:
+                raise broken("periapsis_deg: a circle has no lowest point; needs eccentricity")
+            return (CircularOrbit if end.orbit.eccentricity is None else EllipticOrbit)(**given)
         if end.site is not None:
             return Site(**end.site.model_dump())
         names = end.stations or ()
@@ -120,7 +126,7 @@ def light(
     from dstcc_channels.geometry import CircularOrbit, place_light_time_s
 
     one, other = map(place_of_end, ends)
-    periods = [place.period_s for place in (one, other) if isinstance(place, CircularOrbit)]
+    periods = [place.period_s / place.haste for place in (one, other) if isinstance(place, CircularOrbit)]
     step_s = max(min([600.0, *(period / 48 for period in periods)]), MIN_ROW_S)
     rows = min(max(int(np.ceil(duration_s / step_s)) + 1, 3), MOST_ROWS)
     t_s = np.linspace(0.0, duration_s, rows)

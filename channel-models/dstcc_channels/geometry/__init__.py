@@ -19,7 +19,14 @@ from .bodies import BODIES, Body, body
 from .ephemeris import EPHEMERIDES, Ephemeris
 from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
 from .links import LinkTimes, link_times
-from .orbits import CircularOrbit, areostationary_orbit, beta_deg, occultation, occultation_share
+from .orbits import (
+    CircularOrbit,
+    EllipticOrbit,
+    areostationary_orbit,
+    beta_deg,
+    occultation,
+    occultation_share,
+)
 from .sights import Place, Sight, Stations, place_light_time_s, sight
 from .sites import Site, earth_windows, relay_elevation_deg, relay_windows, site_elevation_deg
 from .stations import COMPLEXES, DEFAULT_MASK_DEG, STATIONS, Station, elevation_deg, station, visibility
@@ -36,6 +43,7 @@ __all__ = [
     "Alignment",
     "Body",
     "CircularOrbit",
+    "EllipticOrbit",
     "Ephemeris",
     "LinkTimes",
     "Place",

@@ -23,7 +23,7 @@ from dstcc.errors import InputError
 from .bodies import body
 from .light_time import LIGHT_M_S, sight_m
 from .links import link_times
-from .orbits import SAMPLES_PER_ORBIT, CircularOrbit
+from .orbits import CircularOrbit
 from .sites import Site, relay_elevation_deg
 from .stations import DEFAULT_MASK_DEG
 from .windows import Windows, where_above
@@ -82,7 +82,7 @@ def sight(
     sites = [place for place in (one, other) if isinstance(place, Site)]
     if not orbits:
         raise InputError("two sites do not see each other here: a relay between them is an orbiter")
-    step_s = min(orbit.period_s for orbit in orbits) / SAMPLES_PER_ORBIT
+    step_s = min(orbit.sample_s for orbit in orbits)
     if sites:
         windows = where_above(
             lambda t_s: relay_elevation_deg(sites[0], orbits[0], start, t_s),

@@ -16,7 +16,7 @@ from dstcc.errors import InputError
 
 from .bodies import body
 from .light_time import sight_m
-from .orbits import SAMPLES_PER_ORBIT, CircularOrbit
+from .orbits import CircularOrbit
 from .rotation import rotation
 from .stations import DEFAULT_MASK_DEG
 from .times import tdb_s
@@ -103,9 +103,12 @@ def relay_windows(
 ) -> Windows:
     """When an orbiter is above ``mask_deg`` at a lander: windows in seconds after ``start``."""
     _same(site, orbit)
-    step_s = orbit.period_s / SAMPLES_PER_ORBIT
     return where_above(
-        lambda times: relay_elevation_deg(site, orbit, start, times), mask_deg, 0.0, duration_s, step_s
+        lambda times: relay_elevation_deg(site, orbit, start, times),
+        mask_deg,
+        0.0,
+        duration_s,
+        orbit.sample_s,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from dstcc_channels.geometry import (
     CircularOrbit,
+    EllipticOrbit,
     Site,
     areostationary_orbit,
     beta_deg,
@@ -15,6 +17,7 @@ from dstcc_channels.geometry import (
     occultation,
     occultation_share,
     relay_elevation_deg,
+    relay_windows,
     sight_m,
     total_s,
 )
@@ -142,3 +145,92 @@ def test_an_areostationary_relay_is_dark_around_the_equinoxes_only():
 def test_impossible_orbits_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+MAVEN = EllipticOrbit(
+    "mars", (150e3 + 6200e3) / 2, 75.0, 30.0, 40.0, eccentricity=0.4603, periapsis_deg=100.0
+)
+"""From 150 to 6,200 km: a = 3,396 + 3,175 km, e = 3,025 / 6,571."""
+
+
+def test_an_ellipse_has_keplers_distances_and_speeds():
+    """Lowest and highest as given; v^2 = GM (2/r - 1/a) at every point, by the difference of positions a second apart;
+    equal areas in equal times. The drifts are 3/2 J2 (R/p)^2 = 1.2e-3 of the mean motion."""
+    t_s = np.linspace(0, MAVEN.period_s, 2000)
+    place = MAVEN.position_m(START, t_s)
+    radius = np.linalg.norm(place, axis=1)
+    ground = body("mars").radius_m
+    assert radius.min() - ground == pytest.approx(150e3, abs=3e3)
+    assert radius.max() - ground == pytest.approx(6200e3, abs=3e3)
+    moved = MAVEN.position_m(START, t_s + 0.5) - MAVEN.position_m(START, t_s - 0.5)
+    speed = np.sqrt(body("mars").gm_m3_s2 * (2 / radius - 1 / MAVEN.radius_m))
+    assert np.linalg.norm(moved, axis=1) == pytest.approx(speed, rel=2e-3)
+    areas = np.linalg.norm(np.cross(place, moved), axis=1)
+    assert areas == pytest.approx(np.full(areas.shape, areas.mean()), rel=3e-3)
+
+
+def test_half_a_turn_from_the_lowest_point_is_the_highest():
+    orbit = EllipticOrbit("moon", 4e6, phase_deg=20.0, eccentricity=0.6, periapsis_deg=20.0)
+    low, high = (
+        np.linalg.norm(orbit.position_m(START, [t_s]), axis=1)[0] for t_s in (0.0, orbit.period_s / 2)
+    )
+    assert low == pytest.approx(0.4 * orbit.radius_m, rel=1e-9)
+    assert high == pytest.approx(1.6 * orbit.radius_m, rel=1e-9)
+
+
+@given(st.floats(0, 180), st.floats(0, 360), st.floats(0, 360), st.floats(0, 360))
+def test_an_ellipse_without_eccentricity_is_a_circle(tilt, node, phase, periapsis):
+    circle = CircularOrbit("mars", ALTITUDE_M, tilt, node, phase)
+    ellipse = EllipticOrbit("mars", ALTITUDE_M, tilt, node, phase, 0.0, periapsis)
+    t_s = np.linspace(0, 3600.0, 20)  # the ellipse's turning in its plane is 1.1e-6 rad/s at most
+    assert ellipse.haste == 1 and ellipse.period_s == circle.period_s
+    apart = np.linalg.norm(ellipse.position_m(START, t_s) - circle.position_m(START, t_s), axis=1)
+    assert apart.max() <= abs(ellipse.periapsis_drift_rad_s) * 3600 * circle.radius_m + 1
+
+
+def test_an_ellipse_turns_in_its_plane_and_stands_still_at_the_critical_tilt():
+    """5 cos^2 i = 1 at 63.43 degrees, that of Molniya orbits."""
+    still = EllipticOrbit("mars", 6e6, np.degrees(np.arccos(np.sqrt(0.2))), eccentricity=0.3)
+    assert still.periapsis_drift_rad_s == pytest.approx(0.0, abs=1e-18)
+    flat = EllipticOrbit("mars", 6e6, 0.0, eccentricity=0.3)
+    assert (
+        flat.periapsis_drift_rad_s
+        > 0
+        > EllipticOrbit("mars", 6e6, 90.0, eccentricity=0.3).periapsis_drift_rad_s
+    )
+
+
+def test_a_pass_near_the_highest_point_lasts_longest():
+    """An orbiter that turns half as fast as Mars at its highest hangs there: the longest pass is above 100 minutes, and
+    that of the circle of the same period is shorter."""
+    site = Site("mars", 60.0, 0.0)
+    ellipse = EllipticOrbit("mars", 7e6, 63.4, eccentricity=0.6, periapsis_deg=270.0)
+    circle = CircularOrbit("mars", 7e6, 63.4)
+    longest = [
+        max(stop - begin for begin, stop in relay_windows(site, orbit, START, 3 * DAY_S))
+        for orbit in (ellipse, circle)
+    ]
+    assert longest[0] > 1.3 * longest[1]
+
+
+def test_windows_of_an_ellipse_miss_no_short_pass():
+    """Behind Mars by samples a tenth as far apart."""
+    orbit = replace(MAVEN, inclination_deg=15.0)
+    seen = occultation(orbit, START, DAY_S)
+    t_s = np.arange(0, DAY_S, orbit.period_s / 3600)
+    place = orbit.position_m(START, t_s)
+    earth = sight_m("mars", "earth", START, t_s, sent=True) - place
+    unit = earth / np.linalg.norm(earth, axis=1)[:, None]
+    along = np.sum(place * unit, axis=1)
+    off = np.linalg.norm(place - along[:, None] * unit, axis=1)
+    dark = (along < 0) & (off < body("mars").radius_m)
+    by_windows = np.zeros(len(t_s), dtype=bool)
+    for begin, stop in seen:
+        by_windows |= (t_s >= begin) & (t_s < stop)
+    assert dark.any() and np.mean(dark != by_windows) < 1e-3
+
+
+@pytest.mark.parametrize("e", [-0.1, 1.0, 0.95])
+def test_an_ellipse_is_closed_and_above_the_ground(e):
+    with pytest.raises(InputError, match="eccentricity"):
+        EllipticOrbit("mars", 6e6, eccentricity=e)
