@@ -332,7 +332,8 @@ def near(mine: float, theirs: float, least: float, share: float) -> bool:
 def share_together(kernel: Sequence[StateRow], mine: Sequence[StateRow]) -> float:
     """The share of the kernel's rows at whose times, two ticks more or less, the simulator's state is the same.
 
-    A row of a file is some moment after its event or, by its rounding, before it.
+    A row of a file is some moment after its event or, by its rounding, before it. Those of a subflow that has sent
+    nothing yet are left out while the simulator's has no state.
     """
     lanes = by_lane(mine)
     times = {lane: [row.t_ns for row in rows] for lane, rows in lanes.items()}
@@ -346,7 +347,9 @@ def share_together(kernel: Sequence[StateRow], mine: Sequence[StateRow]) -> floa
             if t >= times[row.lane][0]
         )
 
-    return sum(map(beside, kernel)) / len(kernel)
+    begun = (row.t_ns >= times[row.lane][0] or not row.placed or any(row.placed) for row in kernel)
+    compared = [row for row, counts in zip(kernel, begun, strict=True) if counts]
+    return sum(map(beside, compared)) / len(compared)
 
 
 def simulate(

@@ -65,6 +65,8 @@ public:
         arrive = last_ = std::max(last_, busy_ + delay(busy_));
         return true;
     }
+    // When a packet arrives that takes no time of the line; none overtakes another.
+    Time pass(Time now) const { return std::max(last_, now + delay(now)); }
     Time delay(Time at) const {
         std::size_t next = 0;
         while (next < delays.size() && delays[next].at <= at) ++next;

@@ -452,9 +452,7 @@ private:
             Way& way = data ? link.down : link.up;
             if (data && packet.payload == 0 && !packet.syn &&
                 !begins(i)) {  // takes no line time: the simulator has none
-                way.flying.push_back({now + way.delays.front().delay, i, std::move(frame)});
-                std::inplace_merge(way.flying.begin(), way.flying.end() - 1, way.flying.end(),
-                                   [](const Packet& a, const Packet& b) { return a.arrive < b.arrive; });
+                way.flying.push_back({way.pass(now), i, std::move(frame)});
                 continue;
             }
             const bool alone = packet.syn || (data && packet.payload == 0);
