@@ -61,14 +61,16 @@ public:
     }
     // Until when the packets before it keep the line.
     Time busy_ns() const { return line_.line().busy_ns(); }
-    // What has arrived by then, given to `send`.
+    // What has arrived by then, given to `send`, which says whether the other end took it.
     template <class Send>
     void deliver(Time now, Send&& send) {
         go_on_until(now);
         for (; !flying_.empty() && flying_.front().arrive <= now; flying_.pop_front()) {
-            ++delivered_packets_;
-            delivered_bytes_ += flying_.front().bytes;
-            send(ends.to, flying_.front().frame);
+            if (send(ends.to, flying_.front().frame)) {
+                ++delivered_packets_;
+                delivered_bytes_ += flying_.front().bytes;
+            } else
+                ++refused_packets_;
         }
     }
     void restart(Time now) {
@@ -89,7 +91,8 @@ public:
         go_on_until(now);
         while (!queue_.empty() && queue_.front().first <= now) queue_.pop_front();
         const dstcc::Direction& line = line_.at(now);
-        WayCounts out{delivered_packets_, delivered_bytes_, line.lost(), line.dropped() + dropped_packets_};
+        WayCounts out{delivered_packets_, delivered_bytes_, line.lost() + refused_packets_,
+                      line.dropped() + dropped_packets_};
         for (const auto& [departs, bytes] : queue_) {
             ++out.queued_packets;
             out.queued_bytes += bytes;
@@ -206,7 +209,7 @@ private:
     Time serve_ = dstcc::kNever, last_ = 0;
     std::deque<Flying> flying_;                         // in order of arrival
     std::deque<std::pair<Time, std::uint32_t>> queue_;  // without a store: departures and bytes
-    std::int64_t delivered_packets_ = 0, delivered_bytes_ = 0, dropped_packets_ = 0;
+    std::int64_t delivered_packets_ = 0, delivered_bytes_ = 0, dropped_packets_ = 0, refused_packets_ = 0;
 };
 
 }  // namespace links

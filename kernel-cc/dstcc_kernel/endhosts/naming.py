@@ -17,10 +17,12 @@ from dstcc.errors import InputError, KernelError
 from ..ground import LEAST_MTU6
 from ..network import Network, node_address, node_address6, path_address6
 from ..topology import craft_address, earth_address
-from .mission import CRAFT, HOSTS, Mission
+from .mission import CRAFT, HERE, HOSTS, KEYS, PLAYER, RUNNING, STDERR, STDOUT, WAITS, Mission
 
-TAKEN = ("localhost", "dstcc", "here")
-"""Names that a host cannot have: one is every host's own, a guest's ``/run`` has the others."""
+TAKEN = ("localhost", "dstcc", HERE.name, "lib", PLAYER, RUNNING, STDOUT, STDERR, WAITS, "part")
+"""Names that a host cannot have: one is every host's own, a guest's ``/run`` or a run's folder has the others."""
+TYPED = re.compile(KEYS.format(r"\d+"))
+"""Likewise."""
 LONGEST_NAME = 63
 """Of a host (RFC 1035 section 2.3.4)."""
 ORDER = Path("/etc/gai.conf")
@@ -37,7 +39,7 @@ def hosts_of(nodes: Sequence[str]) -> tuple[str, ...]:
     hosts: list[str] = []
     for number, node in enumerate(nodes):
         host = slug(node)[:LONGEST_NAME].strip("-") or f"node-{number + 1}"
-        if host in TAKEN:
+        if host in TAKEN or TYPED.fullmatch(host):
             raise InputError(f"node.{number}.name = '{node}': no host can be called {host}")
         if host in hosts:
             raise InputError(

@@ -165,6 +165,60 @@ def test_a_full_store_drops_by_its_rule(rule: str, tmp_path: Path) -> None:
     assert held[-1]["dropped_packets"] == 2903
 
 
+HOSTILE = """
+import socket, subprocess, sys, time
+def ip(*words): subprocess.run(["ip", "link", *words], check=True)
+time.sleep(3)
+what = sys.argv[1]
+if what == "down":
+    ip("set", "link2", "down"); time.sleep(5); ip("set", "link2", "up")
+elif what == "del":
+    ip("del", "link2")
+else:
+    ip("set", "link2", "mtu", "9000")
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    raw.bind(("link2", 0x0800))
+    frame = bytes(12) + bytes([8, 0, 0x45, 0, 0, 1]) + bytes(5) + bytes([17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 3])
+    for size in range(1400, 1560) if what == "long" else [1014] * 500:
+        try: raw.send(frame + bytes(size - len(frame)))
+        except OSError: pass
+time.sleep(30)
+"""  # fmt: skip
+"""What a program may do to its own end of a link, whose root it is: to take it down or away, and to send frames longer
+than the links take, or such as say that they have one byte."""
+
+
+@pytest.mark.parametrize("what", ["down", "del", "long", "lies"])
+@pytest.mark.parametrize("options", ["", "--pcapng"], ids=["", "pcapng"])
+def test_who_spoils_its_own_links_ends_nobody_elses_run(what: str, options: str, tmp_path: Path) -> None:
+    script = tmp_path / "hostile.py"
+    script.write_text(HOSTILE)
+    on = f"--on orbiter 'python3 {script} {what}'"
+    flown = run(
+        tmp_path / "o", f"--scale 1 {options} {on}", "ping", "-q", "-c", "20", "-W", "100", "earth", scenario=STORE
+    )  # fmt: skip
+    assert flown.code in (0, 1)
+    received = re.search(r"20 packets transmitted, (\d+) received", flown.out)
+    assert received is not None, flown.err
+    assert int(received[1]) < 20 if what in ("down", "del") else int(received[1]) == 20
+    assert flown.meta["problem"] is None
+    if what == "lies":  # a second of line each 125 of 1,000 bytes, whatever they say
+        last = [row for row in flown.table("links") if (row["link"], row["way"]) == ("x-band", "down")][-1]
+        assert last["delivered_bytes"] >= 500 * 1000
+    if what == "long":
+        last = [row for row in flown.table("links") if (row["link"], row["way"]) == ("x-band", "down")][-1]
+        assert last["lost_packets"] > 0
+
+
+@pytest.mark.parametrize("name", ["Lib", "links", "stdout", "keys-7", "part", "waits", "running", "here"])
+def test_a_node_is_not_called_as_a_file_of_the_run(name: str, tmp_path: Path) -> None:
+    """A host's folder has its name: where something else lies already nothing would be kept."""
+    sets = f"--set node.1.name={name} --set link.0.to={name} --set link.1.from={name}"
+    flown = run(tmp_path / "o", sets, "true", scenario=STORE)
+    assert flown.code == 2
+    assert "no host can be called" in flown.err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
