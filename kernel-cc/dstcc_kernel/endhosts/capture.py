@@ -40,8 +40,8 @@ class Ring:
         return self._socket.fileno()
 
     def take(self) -> None:
-        """Write the blocks that are full. A device that a program takes down is an error of the socket, which would stay
-        readable."""
+        """Write the blocks that are full. A device that a program takes down is an error of the socket, which would
+        stay readable."""
         self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         while True:
             at = self._at * BLOCK
