@@ -230,3 +230,24 @@ def test_short_packets_are_paced_by_their_size() -> None:
     assert seen.share == pytest.approx(3e-6)
     assert full == ns(FULL / (3000 + 3000 * (6000 - 4500) / 24_000))
     assert short == ns(150 / (3000 + 3000 * (6000 - 4650) / 24_000))
+
+
+def test_beside_others_that_fill_the_queue_it_knows_the_line_and_plans_with_what_it_holds() -> None:
+    """Others keep 40 packets there and leave nothing: 0.4 of what they have is held, 2/7 of the line."""
+    rate = 15_000.0
+    line = Line(rate)
+    sender = Sender(line)
+    together([sender], 60)
+    while sender.next_ns < ns(400):
+        line.drain(sender.next_ns)
+        line.queue = max(line.queue, 40.0 * FULL)
+        sender.step()
+    assert sender.seen.line * 1e9 == pytest.approx(rate, rel=0.02)
+    assert sender.share >= 2 / 7 * rate * 0.98
+    # They go: what stands is over in 40 packets' time, and the next packet finds the line free or nearly.
+    gone = sender.sent_at[-1] / 1e9
+    last = gone + line.queue / rate
+    sender.step()
+    assert sender.sent_at[-1] / 1e9 <= last + FULL / rate
+    together([sender], last + 60)
+    assert sender.share == pytest.approx(rate, rel=0.02)

@@ -238,6 +238,19 @@ def test_senders_of_this_kind_do_not_take_each_other_for_those_that_fill_the_que
     assert jain(tuple(wire_rate(result, 300, 600, one) for one in range(senders))) > 0.95
 
 
+def test_where_tcp_fills_the_queue_it_plans_with_the_place_that_it_holds() -> None:
+    """600 kB of TCP beside a video that fills three quarters of the line: 1.9 of 3 MB in 150 s, so that all can be in time."""
+    others = (
+        Flow("newreno", start_ns=ns(3), payload_bytes=600_000),
+        Flow(
+            "newreno", start_ns=ns(20), stop_ns=ns(70), source=CrossTraffic(20e3, on_ns=ns(8), off_ns=ns(4))
+        ),
+    )
+    shared = link(160e3, 10.0, up_rate_bps=40e3, queue_bytes=200_000, flows=others)
+    objects = video(0.75, 80, rate_bps=160e3, playout_s=60)
+    assert in_time(trial(shared, objects, block_s=5, duration_s=150), objects) == 1
+
+
 def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
     away = far(outages_s=((300.0, 500.0),))
     result = trial(away, video(1.5, 900))

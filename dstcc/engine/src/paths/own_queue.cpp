@@ -12,17 +12,19 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     if (now > last_ns_ && last_ns_ >= 0) measure(now, before);
     refused_ = taken < packet / 2;
     if (refused_) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
-    while (!own_.empty() && own_.front().first <= now) {
-        own_bytes_ -= own_.front().second;
-        own_.pop_front();
+    for (; !own_.empty() && own_.front().leaves_ns <= now; own_.pop_front()) {
+        const Own& gone = own_.front();
+        own_bytes_ -= gone.bytes;
+        if (gone.leaves_ns > gone.came_ns) served_ = gone.queue / static_cast<double>(gone.leaves_ns - gone.came_ns);
     }
-    if (taken > 0) own_.emplace_back(seen.leaves_ns, taken);
+    if (taken > 0) own_.push_back({now, seen.leaves_ns, taken, after});
     own_bytes_ += taken;
     entered_ += taken;
     ++packets_;
     queue_ = after;
+    others_ = others_ || besides() > 0;
     last_ns_ = now;
-    const Time wait = gap(packet, limit);
+    const Time wait = gap(packet, seen.leaves_ns - now, limit);
     due_ns_ = now + wait;
     return wait;
 }
@@ -33,6 +35,7 @@ void OwnQueue::begin_train(Time now, double queue) {
     entered_ = lost_ = most_ = 0;
     packets_ = 0;
     stood_ = true;
+    others_ = false;
 }
 
 // What the time since the last packet has shown.
@@ -49,6 +52,7 @@ void OwnQueue::measure(Time now, double before) {
     if (packets_ < kTrain) return;
     const double left = (entered_ - (before - train_queue_)) / static_cast<double>(now - train_from_ns_);
     share_ = stood_ ? (share_ + std::max(left, 0.0)) / 2 : std::max(share_, left);
+    if (others_) most_ = std::max(most_, served_);
     line_ = std::max({stood_ ? most_ : line_, most_, share_});
     begin_train(now, before);
 }
@@ -64,11 +68,14 @@ void OwnQueue::search(double drained, Time now, double before) {
     begin_train(now, before);
 }
 
-Time OwnQueue::gap(double packet, double limit) const {
+Time OwnQueue::gap(double packet, Time leaves, double limit) const {
     if (!known()) return own_bytes_ < target_ && !refused_ ? 0 : wait_;
-    const double others = queue_ - own_bytes_, beside = others > kAlike * kTarget * full_ ? kBeside * others : 0;
-    const double target = std::max(target_, beside), horizon = std::max(kHorizon * full_, kHorizon / kTarget * target);
-    const double pace = std::max(share_ + line_ * (target - own_bytes_) / horizon, kLeastPace * line_);
+    const double target = std::max(target_, besides());
+    const double horizon = std::max(kHorizon * full_, kHorizon / kTarget * target);
+    // What others filled may be empty before a wait at the least pace is over.
+    const bool filled = queue_ > kAlike * kTarget * full_ && !refused_ && leaves > 0;
+    const double empties = filled ? std::min(packet / static_cast<double>(leaves), line_) : 0;
+    const double pace = std::max({share_ + line_ * (target - own_bytes_) / horizon, kLeastPace * line_, empties});
     return static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
 }
 

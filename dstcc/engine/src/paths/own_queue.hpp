@@ -16,10 +16,12 @@
 //            from train to train. Others that do the same: each has the target in the queue in the end, and so the same rate.
 //   beside   Others that fill the queue leave nothing to who keeps four packets in it (Copa's competitive mode: Arun and Balakrishnan,
 //            NSDI 2018). What others have in it is seen here: where it is more than kAlike senders of this kind have, the target is
-//            kBeside of it, and the share kBeside / (1 + kBeside) of the line, whatever the others' control
+//            kBeside of it, and the share kBeside / (1 + kBeside) of the line, whatever the others' control. What a train shows
+//            of it is less where the source has less: who plans by that would send less and less
 //   full     A queue that took nothing of a packet is shallow: the target is half of what stood in it, at most, and little more than a packet at least.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -47,7 +49,8 @@ public:
     bool known() const { return share_ > 0; }
     // What the line carries, by who knows it, bytes in a nanosecond: nothing is searched.
     void tell(double rate) { share_ = line_ = rate; }
-    double share() const { return share_; }  // bytes in a nanosecond; 0: unknown
+    // Bytes in a nanosecond, 0: unknown. Beside others that fill the queue at least what the target holds.
+    double share() const { return besides() > 0 ? std::max(share_, kBeside / (1 + kBeside) * line_) : share_; }
     double line() const { return line_; }
     double target() const { return target_; }  // bytes
 
@@ -59,7 +62,12 @@ private:
 
     void measure(Time now, double before);
     void search(double drained, Time now, double before);
-    Time gap(double packet, double limit) const;
+    Time gap(double packet, Time leaves, double limit) const;
+    // The target beside others that fill the queue, bytes; 0: none do.
+    double besides() const {
+        const double others = queue_ - own_bytes_;
+        return others > kAlike * kTarget * full_ ? kBeside * others : 0;
+    }
     void begin_train(Time now, double queue);
 
     double full_, target_;
@@ -68,14 +76,19 @@ private:
     double share_ = 0, line_ = 0;
     double queue_ = 0;  // after the last packet
     Time last_ns_ = -1, due_ns_ = -1;
-    std::deque<std::pair<Time, double>> own_;  // the sender's packets in the queue: when each leaves
+    struct Own {
+        Time came_ns, leaves_ns;
+        double bytes, queue;  // its own; all up to its end
+    };
+    std::deque<Own> own_;  // the sender's packets in the queue
     double own_bytes_ = 0;
     double lost_ = 0;  // by the queue since then
     Time lost_from_ns_ = 0;
     Time train_from_ns_ = 0;
     double train_queue_ = 0, entered_ = 0, most_ = 0;
     int packets_ = 0;
-    bool stood_ = true;
+    bool stood_ = true, others_ = false;  // of this train: the queue was never empty; others filled it
+    double served_ = 0;                   // at which the line took what stood before the last own packet that left
 };
 
 }  // namespace dstcc
