@@ -196,6 +196,27 @@ def test_two_hops_carry_98_percent_of_the_lesser_rate():
     assert 8_000 * WIRE * 8 / took_s >= 0.98e6
 
 
+@pytest.mark.parametrize("mode", ["lanes", "coded"])
+def test_open_loops_divide_a_first_link_that_their_paths_share(mode):
+    """Two at half the line's rate each fill it, and its queue of ten packets drops none."""
+    first = line("a", 120_000.0, queue_bytes=10 * WIRE)
+    node = Node("n", 1, storage_bytes=10**8)
+    paths = [path(first, Hop(n, node, line(f"b{n}")), first_hop_of=n - 2) for n in (1, 2)]
+    coding = Coding(period=np.arange(4000), block_ns=S) if mode == "coded" else None
+    result = simulate(
+        config(
+            *paths,
+            objects=packets(4000, gap_s=0.01),
+            coding=coding,
+            duration_ns=1000 * S,
+            transport={"congestion": "open-loop", "mode": mode, "parameters": {}},
+        )
+    )
+    assert result.hops[0].dropped_packets <= 20  # the handshakes' and the first windows' bursts
+    assert result.objects.complete_ns.max() > 0
+    assert {int(s) for s in result.objects.subflow} == {0, 1}
+
+
 def test_paths_that_share_a_hop_meet_in_its_queue():
     # each would have 120 kbit/s for itself
     shared = Hop(9, Node("n", 1, storage_bytes=10**7), line("b", 120e3))

@@ -12,7 +12,7 @@ inline Flight make_flight(const EngineConfig& config, std::size_t link, std::siz
     TcpState tcp = initial_state(config, subflow);
     tcp.siblings = &siblings;
     auto control =
-        own_control(config.transport, control_setup(config, tcp, link, config.links[link].subflows, slot, answer));
+        own_control(config.transport, control_setup(config, tcp, link, sharers_of(config, link), slot, answer));
     return {config.transport, std::move(control), tcp};
 }
 

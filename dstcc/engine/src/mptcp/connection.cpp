@@ -65,7 +65,7 @@ void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) 
     if (!transport.apart) tcp.siblings = &sending_.siblings();
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
     auto control =
-        own_control(transport, control_setup(split_ ? split_->near() : config_, tcp, link, config_.links[link].subflows,
+        own_control(transport, control_setup(split_ ? split_->near() : config_, tcp, link, sharers_of(config_, link),
                                              on.down.slot_ns(),
                                              on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes))));
     sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plan, link});

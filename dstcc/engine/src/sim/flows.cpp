@@ -43,8 +43,8 @@ void Flows::add(const EngineConfig& config, std::size_t link, std::size_t number
     FlowConfig flow = of.flows[number];
     const TcpState tcp = initial_state(config, kFlowNumbers * (link + 1) + number);
     ControlSetup setup =
-        control_setup(config, tcp, link, of.subflows + static_cast<int>(of.flows.size()), on.down.slot_ns(),
-                      on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes)));
+        control_setup(config, tcp, link, sharers_of(config, link) + static_cast<int>(of.flows.size()),
+                      on.down.slot_ns(), on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes)));
     setup.background = true;
     const bool same = flow.congestion == "same";
     auto control = same ? own_control(transport, setup) : make_congestion(transport, flow.congestion, setup);
