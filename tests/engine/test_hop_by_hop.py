@@ -111,6 +111,21 @@ def test_of_two_ways_the_plan_of_the_links_behind_decides():
     assert (simulate(config(unannounced, near, objects=layers(20))).objects.subflow == 0).all()
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_a_nodes_links_onwards_that_counts_which_arrives_first(swapped):
+    """Through the node 1 s away what comes is there by one of its two links, the other being away for an hour: that is
+    sooner than over the node 20 s away, whichever of the two is named first."""
+    lit, dark = line("b"), line("c", outages_ns=((0, 3600 * S),))
+    first, of_one = line("a", delay_s=1.0), node(1)
+    hops = [Hop(1, of_one, lit), Hop(2, of_one, dark)]
+    one, other = reversed(hops) if swapped else hops
+    paths = (path(first, one), path(first, other, first_hop_of=0))
+    near = path(line("d", delay_s=20.0), Hop(3, node(2), line("e")))
+    result = simulate(config(*paths, near, objects=layers(20)))
+    assert (result.objects.subflow == 0).all()
+    assert (result.objects.complete_ns - np.arange(20) * 10 * S < 10 * S).all()
+
+
 def test_two_paths_share_their_first_link_and_part_at_the_node():
     first = line("a", delay_s=1.0)
     dark = ((0, 500 * S),)

@@ -182,6 +182,53 @@ def test_what_comes_while_a_node_boots_is_lost():
     assert result.nodes[0].lost_in_restarts_packets == 12
 
 
+def test_a_node_that_boots_sends_nothing():
+    """What waits for 1,000 s, when the line comes back, leaves 190 s later, with the boot's end."""
+    far = Hop(
+        1,
+        Node(
+            "n",
+            1,
+            storage_bytes=100 * WIRE,
+            restart_ns=(990 * S,),
+            boot_ns=200 * S,
+            keeps_over_restart=True,
+        ),
+        line("b", 1.2e6, outages_ns=((50 * S, 1000 * S),)),
+    )
+    result = simulate(config(path(line("a", 1.2e6), far), objects=packets(12), duration_ns=2000 * S))
+    assert result.objects.complete_ns.min() == round((1190 + 0.01 + 1) * S)
+
+
+def test_a_restart_leaves_what_is_on_the_line_alone():
+    """A packet takes 10 s there: that which has begun at 100 s and something arrives once, and all others after it."""
+    keeps = Node("n", 1, storage_bytes=100 * WIRE, restart_ns=(105 * S,), keeps_over_restart=True)
+    way = path(line("a", 1.2e6), Hop(1, keeps, line("b", 1200.0)))
+    result = simulate(config(way, objects=packets(12), duration_ns=2000 * S))
+    (node,) = result.nodes
+    assert node.left_packets == 25 and (result.objects.complete_ns > 0).all()  # the SYN, and 12 answers back
+    assert result.hops[1].sent_packets == 13
+    conserved(result)
+
+
+def test_others_datagrams_wait_in_the_storage_and_take_the_line():
+    """Eight of 1,500 bytes a second for 100 s, and 12 packets: all wait for the contact at 200 s."""
+    others = CrossTraffic(rate_bps=96_000.0, start_ns=100 * S, stop_ns=200 * S)
+    last = line("b", 1.2e6, outages_ns=((50 * S, 200 * S),), cross_traffic=(others,))
+    way = path(line("a", 1.2e6), Hop(1, Node("n", 1, storage_bytes=10**7), last))
+    result = simulate(config(way, objects=packets(12), duration_ns=2000 * S))
+    assert result.nodes[0].most_held_bytes == (800 + 12) * WIRE
+    assert result.hops[1].sent_packets > 13 + 100
+    conserved(result)
+
+
+def test_what_a_queue_without_storage_drops_its_node_has_dropped():
+    way = path(line("a", 1.2e6), Hop(1, Node("n", 1), line("b", 1200.0, queue_bytes=3 * WIRE)))
+    result = simulate(config(way, objects=packets(12, 0.0), duration_ns=2000 * S))
+    assert result.nodes[0].dropped_packets == result.hops[1].dropped_packets == 9
+    conserved(result)
+
+
 def test_without_storage_an_outage_loses_what_is_in_service():
     hop = Hop(1, Node("n", 1), line("b", 1.2e6, outages_ns=((50 * S, 1000 * S),)))
     result = simulate(config(path(line("a", 1.2e6), hop), objects=packets(12), duration_ns=1002 * S))

@@ -176,6 +176,22 @@ def test_full_storage_bounds_it() -> None:
     assert most_weight(late, np.ones(6)) == pytest.approx(4.0, abs=1e-6)
 
 
+@pytest.mark.parametrize(("holds", "pass_"), [(1, 2.0), (6, 3.0)])
+def test_a_contact_takes_what_waits_and_what_comes_meanwhile(holds: int, pass_: float) -> None:
+    """A contact of one second could carry three: with room for one layer it finds one, and one more comes then."""
+    node = Node(name="a", number=1, storage_bytes=holds * UNIT)
+    trial = config(
+        path(line("up", 1, []), Hop(1, node, line("down", 2, [(0, 6), (7, 12)], rate=3))), release_s=[0] * 6
+    )
+    assert most_weight(trial, np.ones(6)) == pytest.approx(pass_, abs=1e-6)
+
+
+def test_what_is_due_first_takes_from_what_is_due_later() -> None:
+    """One a second, 3 s on the way: one is there by 4 s and two by 5 s, of two that are due at each."""
+    trial = two_hops([], release_s=[0] * 4, deadline_s=[4, 4, 5, 5])
+    assert most_weight(trial, np.ones(4)) == pytest.approx(2.0, abs=1e-6)
+
+
 def test_the_least_playout_delay_waits_for_the_contact() -> None:
     """A contact from 6 s on; 3 s of light: the layer of 0 s is there at 9 s at the earliest, the third at 11 s."""
     trial = two_hops([(0, 6)], release_s=[0, 1, 2], deadline_s=[3, 4, 5], end_s=24)
