@@ -105,10 +105,13 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
 def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:
     """The first thing that a guest has and a host has not."""
     transport = scenario.transport
-    if transport.mode == CODED:
-        return "transport.mode 'coded': needs --backend kernel"
-    if config.restarts is not None:
-        return "transport.restart: needs --backend kernel"
+    for has, what in (
+        (transport.mode == CODED, "transport.mode 'coded'"),
+        (config.restarts is not None, "transport.restart"),
+        (any(link.onward for link in config.links), "node"),
+    ):
+        if has:
+            return f"{what}: needs --backend kernel"
     played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
     if played is not None:
         return (

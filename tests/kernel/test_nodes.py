@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dstcc_kernel import backend, plan
+from dstcc_kernel import backend, host, plan
 from dstcc_kernel.coded_plan import in_words
 from dstcc_kernel.job import read_job
 from dstcc_kernel.link_plan import is_played
@@ -133,6 +133,41 @@ def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simula
     assert b.lost_in_restarts_packets > 10
 
 
+@pytest.mark.usefixtures("kernel")
+def test_a_node_keeps_what_it_holds_where_it_says_so_and_packets_wait_for_its_boot() -> None:
+    """As it restarts the next link is dark: 470 kB less what comes while it boots go on after."""
+    nodes: dict[str, dict[str, Any]] = {
+        **STORE,
+        "orbiter": {
+            "storage_bytes": 4_000_000,
+            "restart": {"at_s": [50.0, 69.0], "boot_s": 3.0},
+            "keeps_over_restart": True,
+        },
+    }
+    config = trial(scenario(OPEN_LOOP, nodes))
+    carried = backend.run(config, tick_ns=LOOK_NS)
+    compare(config, carried, 0.01)
+    assert 30 < carried.nodes[0].lost_in_restarts_packets < 120
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_connection_over_nodes_begins_with_its_window_and_has_its_timeout() -> None:
+    """A window of 30 segments leaves at once; the least timeout is the scenario's, in emulated time."""
+    transport = {"mode": "lanes", "congestion": "cubic", "initial_cwnd": 30, "constants": {"rto_min_s": 3.0}}
+    bare = (
+        {**DARK[0][2], "rate_bps": 10_000_000},
+        {**DARK[1][2], "rate_bps": 10_000_000, "outages": [[40, 55]]},
+    )
+    given = scenario(transport, links=(("rover", "orbiter", bare[0]), ("orbiter", "earth", bare[1])))
+    job = plan.job_of(trial(given), program=Path("/p"))
+    assert job.rto_min_ms == 1500
+    carried, simulated = backend.run(trial(given)), simulate(trial(given))
+    mine, theirs = (one.samples.cwnd_segments[:3].tolist() for one in (carried, simulated))
+    assert mine == theirs
+    assert max(mine) == 30
+    assert carried.totals.data_packets == pytest.approx(simulated.totals.data_packets, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("transport", "within"),
     [
@@ -250,6 +285,13 @@ def test_what_a_kernels_nodes_have_not_is_refused_by_name(node: dict[str, Any], 
     problem = misfit(given)
     assert problem is not None
     assert problem.startswith(said)
+
+
+def test_a_host_has_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = scenario({"mode": "lanes", "congestion": "cubic"})
+    monkeypatch.setattr(host, "require_netem", lambda: None)
+    with pytest.raises(InputError, match="nodes: node: needs --backend kernel"):
+        backend.check(given, load_source(given), on_host=True)
 
 
 def test_paths_of_flows_that_the_kernel_has_not_are_named() -> None:

@@ -75,6 +75,13 @@ def test_the_kernel_is_halted_while_a_shell_waits_and_who_started_it_is_not(
             wait_for(tmp_path / KEYS.format(0))
             while state_of(kernel) == "T":
                 assert time.monotonic() < until
+            time.sleep(0.2)
+            assert state_of(kernel) != "T", "it has heard of the key when it says so"
+            if not theirs:
+                waits.write_bytes(b"1")
+                while state_of(kernel) != "T":
+                    assert time.monotonic() < until
+        assert state_of(kernel) != "T", "whoever is left can end"
         os.close(typist)
         os.close(keys)
     finally:
