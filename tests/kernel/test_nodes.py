@@ -294,6 +294,16 @@ def test_a_host_has_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.check(given, load_source(given), on_host=True)
 
 
+def test_others_connections_begin_in_emulated_time_at_the_ends_of_their_path() -> None:
+    """A flow from 30 s on is due at 15 s of scale 2, as its first link is up."""
+    document = scenario({"mode": "lanes", "congestion": "cubic"}).model_dump(
+        by_alias=True, exclude_unset=True
+    )
+    document["path"] = [{**document["path"][0], "flows": [{"congestion": "newreno", "start_s": 30.0}]}]
+    job = plan.job_of(trial(Scenario.model_validate(document)), program=Path("/p"))
+    assert job.flows[-1] == f"flow 0 0 10.1.0.1 10.1.0.2 reno {15 * 10**9}"
+
+
 def test_paths_of_flows_that_the_kernel_has_not_are_named() -> None:
     document = scenario({"mode": "lanes", "congestion": "cubic"}).model_dump(
         by_alias=True, exclude_unset=True
