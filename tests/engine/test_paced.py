@@ -239,7 +239,7 @@ def test_senders_of_this_kind_do_not_take_each_other_for_those_that_fill_the_que
 
 
 def test_where_tcp_fills_the_queue_it_plans_with_the_place_that_it_holds() -> None:
-    """600 kB of TCP beside a video that fills three quarters of the line: 1.9 of 3 MB in 150 s, so that all can be in time."""
+    """600 kB of TCP beside a video of three quarters of the line: 1.9 of 3 MB in 150 s, so that all can be in time."""
     others = (
         Flow("newreno", start_ns=ns(3), payload_bytes=600_000),
         Flow(
