@@ -18,12 +18,12 @@ from typing import Any
 
 import click
 
+from dstcc.report import printed
 from dstcc.run import plan, run_trials
 from dstcc.run.footing import lanes
 from dstcc.scenario import Scenario, load_source
 from dstcc.scenario.variant import Variant, as_variant
 from dstcc.stats import estimate
-from scripts.published import printed
 
 from .played import metrics_of, mission
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from dstcc.engine import law_weight
 from dstcc.layers import layer_weights
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
-from scripts.published.printed import heading, interval, line
 
 from .played import by_metric, mission, plays
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
+from dstcc.report.printed import heading, line
 from dstcc.run.backends import backend_of
 from dstcc.run.trials import Judge, Trial, iter_trials, load_controllers, trial_keys
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
 from dstcc.stats import paired_difference
-from scripts.published.printed import heading, line
 
 WITHIN = 0.03
 """What the backends may differ by."""

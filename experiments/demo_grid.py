@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
+from dstcc.report.printed import heading, interval, line
 from dstcc.run import Trial, run_trials
 from dstcc.scenario import Scenario, load_source
 from dstcc.scenario.variant import Variant
-from scripts.published.printed import heading, interval, line
 
 from .played import mission, values_of
 

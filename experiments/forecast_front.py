@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import CHOICES, Automatic, Constant
 from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
+from dstcc.ladder.believing import PlannerOnBelief
 from dstcc.scenario import load_scenario, parse_override
-from experiments.ladder.believing import PlannerOnBelief
-from experiments.ladder.constant import CHOICES, Automatic, Constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

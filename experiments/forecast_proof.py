@@ -1,6 +1,6 @@
 """What trainings of ``gru-mpc`` play beside the ladder's other rungs: the tables of docs/policies/gru-mpc.md.
 
-    python -m experiments.ladder SCENARIO.. -o runs/ladder --controller gru-mpc
+    dstcc ladder SCENARIO.. -o runs/ladder --controller gru-mpc
     python -m experiments.forecast_proof SCENARIO.. --ladder runs/ladder --runs runs/f1 runs/f2 .. -o proof.json
 
 plays the policy of each run of ``dstcc train`` on the ladder's seeds and prints, per scenario and over all of them:
@@ -246,7 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("scenarios", nargs="+", type=Path)
-    parser.add_argument("--ladder", nargs="+", type=Path, required=True, help="folders of experiments.ladder")
+    parser.add_argument("--ladder", nargs="+", type=Path, required=True, help="folders of dstcc ladder")
     parser.add_argument("--runs", nargs="+", type=Path, required=True, help="folders of dstcc train")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file of what was played")
     arguments = parser.parse_args(argv)

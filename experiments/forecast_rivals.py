@@ -19,9 +19,9 @@ import numpy as np
 
 from dstcc.learn.ltp_rates import train
 from dstcc.ltp_rates.table import save
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import Scenario, load_source
 from dstcc.stats import estimate
-from scripts.published.printed import heading, interval, line
 
 from .played import mission, plays, values_of
 

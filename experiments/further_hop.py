@@ -16,10 +16,10 @@ import click
 import numpy as np
 
 from dstcc.algorithms import CONGESTION, COUPLED
+from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario
 from dstcc.scenario.load import parse_scenario
-from scripts.published.printed import heading, interval, line
 
 RATE_BPS, OTHERS_BPS, LIGHT_S = 1_000_000, 500_000, 10.0
 FASTER_BPS = 4_000_000

@@ -17,10 +17,10 @@ import click
 
 from dstcc.errors import DstccError
 from dstcc.learn.paths.measure import Rates
+from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import Judge, iter_trials, trial_keys
 from dstcc.scenario import load_source
 from dstcc.stats import paired_difference
-from scripts.published.printed import heading, interval, line
 
 from .played import mission, values_of
 

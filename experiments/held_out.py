@@ -40,12 +40,12 @@ from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.spaces.branched import branched
 from dstcc.metrics import play_by_deadline
 from dstcc.outputs import Kind, check_output
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from dstcc.scenario.load import parse_override, parse_scenario
 from dstcc.scenario.model import Scenario
 from dstcc.scenario.variant import Variant, as_variant
 from dstcc.stats import estimate
-from scripts.published.printed import heading, interval, line
 
 DELAYS = (1.0, 1.25, 1.5, 2.0)
 KNOWS_RATES = ("fixed", "open-loop")

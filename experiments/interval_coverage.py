@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from dstcc.report.printed import heading, line
 from dstcc.stats import SIGNIFICANT, _tail, holm, paired_p
-from scripts.published.printed import heading, line
 
 Floats = NDArray[np.float64]
 Law = Callable[[Floats], Floats]

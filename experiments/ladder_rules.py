@@ -9,15 +9,13 @@ on where it was; a study of other scenarios, seeds or rules is refused.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.atomic import atomic_write
 from dstcc.coded.rules import RULES, Range
-from dstcc.coded.stored import SCHEMA
+from dstcc.coded.stored import save_rules
 from dstcc.errors import DstccError, InputError, MissingCapabilityError
 
 if TYPE_CHECKING:
@@ -103,12 +101,6 @@ def trained_on(fleets: Sequence[Fleet]) -> list[dict[str, Any]]:
         }
         for fleet in fleets
     ]
-
-
-def save_rules(path: Path, rules: Sequence[dict[str, Any]], about: dict[str, Any]) -> None:
-    """Write them, whole or not at all."""
-    text = json.dumps({"schema": SCHEMA, **about, "rules": list(rules)}, indent=2, ensure_ascii=False)
-    atomic_write(path, text + "\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

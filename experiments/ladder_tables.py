@@ -2,7 +2,7 @@
 
     python -m experiments.ladder_tables FOLDER..
 
-FOLDERs are of `experiments.ladder`, each of one mission. The first table has what each rung plays
+FOLDERs are of `dstcc ladder`, each of one mission. The first table has what each rung plays
 (`weighted_layers`, means over seeds with 95 % intervals), the second how much more than the best constant in hindsight,
 paired by seeds. Where a mission holds every change to come in a table, `planner-law` is clairvoyant, and the
 table says so.
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from scripts.published.printed import heading, line
+from dstcc.report.printed import heading, line
 
 PAIRED = (
     ("planner-law: the gap", ""),

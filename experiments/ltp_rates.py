@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from scripts.published.printed import heading, interval, line
+from dstcc.report.printed import heading, interval, line
 
 from .played import by_metric, mission, plays
 

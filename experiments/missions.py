@@ -27,7 +27,7 @@ from dstcc_channels.profiles import load_profile
 from dstcc_channels.states import link_states
 
 from dstcc.atomic import atomic_write
-from dstcc.report import load_report
+from dstcc.report import load_report, printed
 from dstcc.report.figures.links import links_figure
 from dstcc.report.figures.looks import looks
 from dstcc.report.figures.style import standalone
@@ -36,7 +36,6 @@ from dstcc.report.tables import Tables
 from dstcc.run import write_run
 from dstcc.scenario import Override, Scenario, load_scenario, load_source, parse_override
 from dstcc.scenario.network import nodes_on
-from scripts.published import printed
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "missions"
 SOL_S = 88_775.244

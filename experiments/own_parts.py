@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import click
 
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import Scenario, load_source
-from scripts.published.printed import heading, interval, line
 
 from .played import alone, plays, values_of
 from .rivals import Cell, cells

@@ -30,9 +30,9 @@ from typing import Any
 import click
 
 from dstcc.errors import DstccError
+from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario
-from scripts.published.printed import heading, interval, line
 
 from .held_out import shallow
 from .played import alone, mission

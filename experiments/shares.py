@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 
 from dstcc.algorithms import CONTROLLERS
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import Scenario
-from scripts.published.printed import heading, interval, line
 
 from .played import metrics_of, mission, plays
 

@@ -111,14 +111,13 @@ def on_first_link(**keys: Any) -> Keys:
     return {"link": [{key: value for key, value in (first | keys).items() if value is not None}, *others]}
 
 
-NODES = "a node that stores"
 CAPABILITIES: dict[str, Keys] = {
     "outages": on_first_link(outages=[[20, 35]]),
     "bursts of losses": on_first_link(loss={"gilbert_elliott": {"p": 0.002, "r": 0.1}}),
     "hidden states": on_first_link(loss={"states": STATES}),
     "frames at Eb/N0": on_first_link(loss=FRAMES),
     "a second hop": on_first_link(relay={"at": 0.9, "rate_bps": 150_000, "queue_bytes": 64_000}),
-    NODES: {
+    "a node that stores": {
         "node": [
             {"name": "rover"},
             {"name": "orbiter", "storage_bytes": 1_000_000},
@@ -289,8 +288,7 @@ def pair(transport: str, capability: str, way: Callable[[str, str, Path], None] 
 
 
 SIMULATOR = (*CAPABILITIES, *WAYS)
-ON_KERNEL = tuple(name for name in CAPABILITIES if name != NODES)
-"""No transport has nodes there."""
+ON_KERNEL = tuple(CAPABILITIES)
 
 
 def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] = run) -> list[Pair]:
@@ -307,9 +305,9 @@ def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
     cells = {(one.transport, one.capability): one.refusal for one in pairs}
     capabilities = list(dict.fromkeys(one.capability for one in pairs))
     never = {
-        transport: cells[transport, capabilities[0]]
+        transport: [f"({reasons.index(cells[transport, one]) + 1})" for one in capabilities]
         for transport in TRANSPORTS
-        if len({cells[transport, one] for one in capabilities}) == 1 and cells[transport, capabilities[0]]
+        if all(cells[transport, one] for one in capabilities)
     }
     others = [transport for transport in TRANSPORTS if transport not in never]
     lines = [f"| | {' | '.join(others)} |", f"|---|{'---|' * len(others)}"]
@@ -322,7 +320,11 @@ def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
         else:
             everywhere.append(capability)
     works = sum(not one.refusal for one in pairs)
-    none = [f"{NEVER}{transport} ({reasons.index(why) + 1})" for transport, why in never.items()]
+    none = []
+    for transport, numbers in never.items():
+        most = max(numbers, key=numbers.count)
+        but = [f"; {one} {why}" for one, why in zip(capabilities, numbers, strict=True) if why != most]
+        none.append(f"{NEVER}{transport} {most}{''.join(but)}")
     every = [f"{EVERY if not never else OTHERS}{'; '.join(everywhere)}"]
     head = [line for one in none + every for line in (f"{one}.", "")]
     return [*head, *lines, "", f"{works} of {len(pairs)} pairs work."]
@@ -342,8 +344,6 @@ def page() -> list[str]:
         "## On the kernel",
         "",
         *kernel,
-        "",
-        f"With no transport: {NODES}; nodes exist in the simulator only.",
         "",
         "## Why not",
         "",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from scripts.published.printed import heading, line
+from dstcc.report.printed import heading, line
 
 DATA = Path(__file__).resolve().parents[1] / "bench/data"
 FILES = {"missions": "fidelity-missions.csv", "transfers": "fidelity-transfers.csv"}

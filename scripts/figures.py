@@ -29,7 +29,7 @@ from typing import Any
 import click
 
 from dstcc.atomic import atomic_write
-from scripts.published.printed import heading, line
+from dstcc.report.printed import heading, line
 from scripts.published.tables import (
     FENCE,
     Difference,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from scripts.published.printed import heading, line
+from dstcc.report.printed import heading, line
 
 PAPERS = Path(__file__).resolve().parents[1] / "examples/papers"
 CLASSES = {

@@ -45,13 +45,15 @@ def ran(scenario: Path) -> bool:
     return scenario.with_name("ran").exists()
 
 
-def test_a_scenarios_python_does_not_run_by_itself(scenario: Path, tmp_path: Path) -> None:
-    done = dstcc("emulate", scenario, "-o", tmp_path / "run")
+@pytest.mark.parametrize("command", ["emulate", "ladder"])
+def test_a_scenarios_python_does_not_run_by_itself(scenario: Path, tmp_path: Path, command: str) -> None:
+    done = dstcc(command, scenario, "-o", tmp_path / "run")
     assert not ran(scenario)
-    assert done.exit_code == 2
-    assert "own.py:Own: Python that a scenario names runs only if you say so" in done.stderr
-    assert "--allow-extensions" in done.stderr
-    assert not (tmp_path / "run").exists()
+    if command == "emulate":
+        assert done.exit_code == 2
+        assert "own.py:Own: Python that a scenario names runs only if you say so" in done.stderr
+        assert "--allow-extensions" in done.stderr
+        assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("more", [["--allow-extensions"], ["--congestion", "own.py:Own"]])

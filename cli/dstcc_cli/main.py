@@ -36,6 +36,7 @@ COMMANDS = {
     "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
     "tune": "Tune stock congestion controls to a scenario.",
     "train": "Train a controller on a scenario and write its policy.",
+    "ladder": "Measure the value of side information and of learning.",
     "query": "Ask the tables of a sweep in SQL.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",

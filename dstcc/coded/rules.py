@@ -1,7 +1,10 @@
-"""Senders without a model: rules of a few parameters.
+"""Senders without a model: constants, rules of a few parameters, the engine's own rule, random choice.
 
+    constant    the same shares, place and layers left out in every slot
     margin      share = x / (1 - x), x = p + kappa s: the measured loss and so many deviations of a block's
     threshold   a high share while the measured loss is above a threshold, else a low one
+    auto        `repair = "auto"` of the transport (docs/simulator.md)
+    random      in each slot each layer's share anew, of those that constants are searched over
 
 The measured loss p is a mean over the feedback, whose weights fall with the age; its memory is in round trips.
 Higher layers get the share times decay^m.
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .seen import RepairDecision
+from .seen import KEEP_PLACE, RepairDecision, shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     from .seen import Mission, Seen, Sender
 
+CHOICES = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
+"""Shares that constants are searched over and random choice draws from."""
 PRIOR_LOST, PRIOR_HEARD = 3.0, 100.0
 """Three in a hundred before any feedback, as `auto` has it."""
 MOST_SHARE = 2.0
@@ -35,6 +40,56 @@ class Range:
     low: float
     high: float
     log: bool = False
+
+
+class Constant:
+    """The same choice in every slot."""
+
+    def __init__(
+        self, repair: tuple[float, ...], place: int = KEEP_PLACE, left_out: tuple[int, ...] = ()
+    ) -> None:
+        self.repair, self.place, self.left_out = repair, place, left_out
+        where = {KEEP_PLACE: "", 0: " same", 1: " other", 2: " spread"}[place]
+        out = f" without {','.join(map(str, left_out))}" if left_out else ""
+        self.name = "/".join(f"{share:g}" for share in repair) + where + out
+
+    def begin(self, mission: Mission) -> None:
+        """Choose once."""
+        self._decision = RepairDecision(shares(list(self.repair), mission.trials), self.place, self.left_out)
+
+    def decide(self, seen: Seen) -> RepairDecision:
+        """The same."""
+        return self._decision
+
+
+class Automatic:
+    """The transport's own rule: nothing is decided here."""
+
+    name = "auto"
+
+    def begin(self, mission: Mission) -> None:
+        """The scenario's coding must be automatic."""
+
+    def decide(self, seen: Seen) -> None:
+        """Nothing."""
+
+
+class Random:
+    """Each layer's share anew in each slot."""
+
+    name = "random"
+
+    def __init__(self, seed: int = 1) -> None:
+        self._seed = seed
+
+    def begin(self, mission: Mission) -> None:
+        """The same draws for each run."""
+        self._rng = np.random.default_rng(self._seed)
+        self._shape = (mission.trials, len(mission.layers))
+
+    def decide(self, seen: Seen) -> RepairDecision:
+        """Draw."""
+        return RepairDecision(self._rng.choice(np.array(CHOICES), size=self._shape))
 
 
 class Measured:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
 
@@ -102,3 +104,8 @@ class Sender(Protocol):
 
     def decide(self, seen: Seen) -> RepairDecision | None:
         """Called at the end of each slot; ``None`` leaves all as the scenario says."""
+
+
+def shares(values: list[float], trials: int) -> Float64Array:
+    """The same shares in all trials."""
+    return np.tile(np.asarray(values, dtype=np.float64), (trials, 1))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 from dstcc.reading import read_json
 
 from .rules import rule_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .seen import Sender
 
 SCHEMA = 1
@@ -49,3 +53,9 @@ def _read(path: Path) -> dict[str, Any]:
     if document.get("schema") != SCHEMA:
         raise InputError(f"{path}: schema = {document.get('schema')!r}: this version reads {SCHEMA}")
     return document
+
+
+def save_rules(path: Path, rules: Sequence[dict[str, Any]], about: dict[str, Any]) -> None:
+    """Write them, whole or not at all."""
+    text = json.dumps({"schema": SCHEMA, **about, "rules": list(rules)}, indent=2, ensure_ascii=False)
+    atomic_write(path, text + "\n")

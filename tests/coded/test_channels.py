@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dstcc.coded.channels import GRID, on_grid
+from dstcc.coded.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
 from dstcc.coded.fleet import Fleet
 from dstcc.engine import Loss
 from dstcc.errors import InputError
 from dstcc.scenario.losses import LossModel
-from experiments.ladder.laws import Certain, Hidden, Ramps, laws_of
 
 from .missions import short
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dstcc.coded.rules import Margin, Threshold, rule_of
-from dstcc.coded.stored import SHIPPED, load_rules
+from dstcc.coded.rules import CHOICES, Constant, Margin, Random, Threshold, rule_of
+from dstcc.coded.stored import SHIPPED, load_rules, save_rules
 from dstcc.errors import InputError
-from experiments.ladder.constant import CHOICES, Constant, Random
-from experiments.ladder_rules import save_rules
 
 from .missions import mission, seen
 

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dstcc.ltp_rates.table import load
+from dstcc.report.printed import interval
 from dstcc.run.trials import run_trials
 from experiments import forecast_rivals
 from experiments.forecast_rivals import LTP, learn, main, played
 from experiments.played import mission
-from scripts.published.printed import interval
 from tests.forecast.made import policy, write
 
 

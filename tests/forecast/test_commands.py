@@ -15,7 +15,6 @@ from dstcc.coded.own import share_in_words
 from dstcc.explain import explain, render
 from dstcc.forecast.outlook import SIZE
 from dstcc.run import load_run
-from tests.experiments.ladder.called import ladder
 
 from .made import certain, policy, write
 
@@ -38,7 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_ladder_has_it_below_the_planner_that_knows_the_law(folder: Path, tmp_path: Path) -> None:
-    done = ladder(
+    done = command(
+        "ladder",
         folder / "short.toml",
         "-o",
         tmp_path / "out",
@@ -61,7 +61,7 @@ def test_the_ladder_has_it_below_the_planner_that_knows_the_law(folder: Path, tm
         for rung in ("controller", "best-constant")
     )
     assert gap["controller"]["value"] == pytest.approx(mine - best)
-    odd = ladder(folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc-lanes")
+    odd = command("ladder", folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc-lanes")
     assert odd.exit_code == 2 and "policy dstcc-lanes has other actions: it steers TCP's" in odd.stderr
     assert not (tmp_path / "no").exists()
 

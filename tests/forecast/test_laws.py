@@ -9,11 +9,11 @@ import pytest
 
 from dstcc.coded.channels import POINTS
 from dstcc.coded.fleet import Fleet, Step
+from dstcc.coded.rules import Automatic
 from dstcc.forecast import histories, laws
 from dstcc.forecast.inputs import FIRST_SPAN, NAMES, Inputs
 from dstcc.forecast.outlook import AHEAD_SIZE, SIZE
 from dstcc.scenario import load_scenario, parse_override
-from experiments.ladder.constant import Automatic
 
 from .made import write
 

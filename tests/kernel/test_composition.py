@@ -30,6 +30,8 @@ PAIRS = [
     ("`gru-mpc`", "restarts, without"),
     ("`dstcc`", "others' TCP flows"),
     ("`gru-mpc`", "others' TCP flows"),
+    ("`dstcc`", "a node that stores"),
+    ("lanes", "a node that stores"),
 ]
 
 

@@ -12,10 +12,9 @@ from dstcc.coded.planner import Planner
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.coded.channels import Law
     from dstcc.coded.seen import Mission, RepairDecision, Seen
     from dstcc.engine.config import Float64Array
-
-    from .laws import Law
 
 
 class PlannerOnLaw:

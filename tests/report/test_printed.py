@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.published.printed import heading, interval, line
+from dstcc.report.printed import heading, interval, line
 
 
 def test_a_table_is_markdown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""``python -m experiments.ladder`` as a user meets it: table, document, files, errors."""
+"""``dstcc ladder`` as a user meets it: table, document, files, errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.experiments.ladder.called import ladder
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
 
 TEXT = """
 [scenario]
@@ -39,6 +40,10 @@ def write(folder: Path, text: str = TEXT) -> Path:
     path = folder / "tiny.toml"
     path.write_text(text)
     return path
+
+
+def ladder(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["ladder", *map(str, arguments)])
 
 
 def test_it_prints_a_table_and_leaves_a_folder(tmp_path: Path) -> None:
@@ -92,7 +97,7 @@ def test_json_is_the_interfaces(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_before_anything_runs(tmp_path: Path) -> None:
     path = write(tmp_path)
     for arguments, rule in (
-        ((path,), "the following arguments are required: -o"),
+        ((path,), "Missing option"),
         ((tmp_path / "none.toml", "-o", tmp_path / "a"), "none.toml"),
         ((path, path, "-o", tmp_path / "a"), "two scenarios are named 'tiny'"),
         ((path, "-o", tmp_path / "a", "--controller", "dstcc-lanes"), "dstcc-lanes"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import Automatic, Constant, Random
 from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.errors import InputError
+from dstcc.ladder.page import FORETOLD, render_ladder
+from dstcc.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
+from dstcc.ladder.written import document, write_ladder
 from dstcc.run.trials import run_trials
-from experiments.ladder.constant import Automatic, Constant, Random
-from experiments.ladder.page import FORETOLD, render_ladder
-from experiments.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
-from experiments.ladder.written import document, write_ladder
 from tests.coded.missions import short
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.coded.channels import laws_of
 from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import CHOICES, Automatic, Constant, Random
 from dstcc.errors import InputError
 from dstcc.stats import Estimate, Paired, mean_estimate, paired_difference
 
 from .believing import PlannerOnBelief, PlannerOnLaw
-from .constant import CHOICES, Automatic, Constant, Random
-from .laws import laws_of
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Sender
@@ -66,7 +66,7 @@ class Rung:
         return mean_estimate([list(self.values.values())])
 
     def document(self) -> dict[str, Any]:
-        """As ``--json`` has it."""
+        """As ``dstcc ladder --json`` has it."""
         estimate = self.estimate
         return {
             "scenario": self.scenario,

@@ -27,7 +27,7 @@ COLUMNS = ("scenario", "rung", "name", "clairvoyant", "value", "low", "high", "s
 
 
 def document(ladder: Ladder) -> dict[str, Any]:
-    """As ``--json`` has it."""
+    """As ``dstcc ladder --json`` has it."""
     return {
         "ladder": [rung.document() for rung in ladder.rungs],
         "gaps": [gap.document() for gap in ladder.gaps],

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from experiments.ladder.figure import whole
-from experiments.ladder.page import KNOWS, render_ladder, verdict
-from experiments.ladder.rungs import RUNGS, Ladder, Rung
+from dstcc.ladder.figure import whole
+from dstcc.ladder.page import KNOWS, render_ladder, verdict
+from dstcc.ladder.rungs import RUNGS, Ladder, Rung
 
 HOSTILE = "<script>alert(1)</script>"
-ARGV = ["experiments.ladder", "a b.toml"]
+ARGV = ["dstcc", "ladder", "a b.toml"]
 TOP = {kind: 0.95 - 0.05 * place for place, kind in enumerate(RUNGS)}
 
 
@@ -40,7 +40,7 @@ def test_each_rung_has_its_mean_interval_and_meaning() -> None:
         assert interval == f"{low:.4f} to {high:.4f}"
         assert low < one.estimate.value < high
     assert page.count("<dt>") == len(KNOWS) == len(RUNGS)
-    assert "python -m experiments.ladder &#39;a b.toml&#39;" in page
+    assert "dstcc ladder &#39;a b.toml&#39;" in page
 
 
 def test_the_gap_is_that_of_the_table_and_of_the_alternative_text() -> None:
@@ -96,7 +96,7 @@ def test_one_seed_has_no_interval_and_says_so() -> None:
 
 def test_names_are_text_everywhere() -> None:
     named = Ladder(tuple(rung(kind, scenario=HOSTILE, name=HOSTILE) for kind in RUNGS))
-    assert HOSTILE not in render_ladder(named, ["experiments.ladder", HOSTILE])
+    assert HOSTILE not in render_ladder(named, ["dstcc", HOSTILE])
     assert HOSTILE not in whole(named, HOSTILE)
 
 

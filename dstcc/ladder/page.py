@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dstcc.report.template import Plot, fill
+from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .figure import rungs_figure
 from .rungs import BOUND
@@ -48,13 +47,13 @@ def render_ladder(ladder: Ladder, argv: Sequence[str]) -> str:
     """The page; the same ladder and command give the same bytes."""
     views = list(_views(ladder))
     return fill(
-        Path(__file__).with_name("ladder.html"),
+        TEMPLATES / "ladder.html",
         views=views,
         verdict=verdict(ladder),
         knows=dict(_knows(ladder)),
         interval=interval,
         difference=difference,
-        command=shlex.join(["python", "-m", *argv]),
+        command=shlex.join(["dstcc", *argv[1:]]),
     )
 
 

@@ -1,0 +1,125 @@
+"""``dstcc ladder``: the value of side information and of learning in scenarios."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .limits import ALLOW, LIMIT
+from .output import emit_json, notices, progress, say, show_figures
+
+if TYPE_CHECKING:
+    from dstcc.coded.seen import Sender
+    from dstcc.ladder.rungs import Ladder
+
+EXAMPLES = """\b
+Examples:
+  dstcc ladder examples/learning/training/onset.toml -o runs/ladder
+  dstcc ladder examples/learning/held-out/*.toml -o runs/held-out \\
+      --seeds 20 --json
+  dstcc ladder mars.toml -o runs/ladder --controller gru-mpc \\
+      --controller rules.json
+"""
+
+
+@click.command(short_help="Measure the value of side information and of learning.", epilog=EXAMPLES)
+@click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder: page, table, figure, values.",
+)
+@click.option(
+    "--controller",
+    "controllers",
+    multiple=True,
+    metavar="POLICY",
+    help="A policy of coded packets by name or file, or a file of rules, as an own baseline; repeatable.",
+)
+@click.option(
+    "--rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Tuned rules.  [default: those tuned on examples/learning/training]",
+)
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="How many.  [default: the scenario's]")
+@LIMIT
+@ALLOW
+@click.option("--force", is_flag=True, help="Overwrite an existing ladder (only if dstcc wrote it).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    scenarios: tuple[Path, ...],
+    output: Path,
+    controllers: tuple[str, ...],
+    rules: Path | None,
+    seeds: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Measure the value of side information and of learning in SCENARIOS of coded packets: a clairvoyant bound,
+    planners that know the loss model or estimate it from acknowledgements, the best constant in hindsight, tuned rules,
+    random choice.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
+    """
+    from dstcc.coded.stored import SHIPPED, load_rules
+    from dstcc.ladder.rungs import climb, replace_seeds
+    from dstcc.ladder.written import LADDER, PAGE, document, write_ladder
+    from dstcc.outputs import check_output
+    from dstcc.scenario import load_scenario
+
+    check_output(
+        output, LADDER, force=force, inputs=(*scenarios, *map(Path, controllers), *([rules] if rules else []))
+    )
+    loaded = [load_scenario(path) for path in scenarios]
+    if seeds is not None:
+        loaded = [replace_seeds(one, seeds) for one in loaded]
+    tuned = load_rules(rules or SHIPPED)
+    policies = [one for given in controllers for one in _senders(given)]
+    with progress("climbing", len(loaded)) as bar:
+        ladder = climb(loaded, None, tuned, policies, advance=bar.advance)
+    write_ladder(output, ladder, sys.argv, force=force)
+    if as_json:
+        emit_json(document(ladder))
+        return
+    _show(ladder)
+    notices().print(f"{output}: table, figure and values of {len(ladder.rungs)} rungs")
+    notices().print(f"page: {output / PAGE}", soft_wrap=True)
+
+
+def _senders(name_or_file: str) -> list[Sender]:
+    """A policy of coded packets, or the rules of a JSON file."""
+    from dstcc.coded.stored import load_rules
+    from dstcc.forecast.files import load_forecaster
+    from dstcc.forecast.sender import Forecasting
+
+    if name_or_file.endswith(".json"):
+        return load_rules(Path(name_or_file))
+    return [Forecasting(load_forecaster(name_or_file))]
+
+
+def _show(ladder: Ladder) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("scenario", "rung", "name"):
+        table.add_column(title)
+    for title in ("weight", "95 %", "seeds"):
+        table.add_column(title, justify="right")
+    for rung in ladder.rungs:
+        estimate = rung.estimate
+        low, high = estimate.bounds()
+        interval = f"{low:.4f}–{high:.4f}" if estimate.has_interval else "–"
+        table.add_row(
+            rung.scenario, rung.label, rung.name, f"{estimate.value:.4f}", interval, str(len(rung.values))
+        )
+    show_figures(table)
+    for gap in ladder.gaps:
+        say(gap.sentence())
