@@ -124,7 +124,10 @@ def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simula
         ("a", "c", {"rate_bps": 90_000, "delay_s": 2}),
         ("c", "earth", {"rate_bps": 210_000, "delay_s": 1, "loss": {"gilbert_elliott": {"p": 0.01, "r": 0.3}}}),
     )  # fmt: skip
-    config = trial(scenario(OPEN_LOOP, nodes, links, ((0, 1, 2, 4), (0, 3, 4))))
+    # Each path sends at the whole rate of the link that both begin on, whose queue then orders their packets. At
+    # half of it both pace at the same instants, and a tick decides which packets are lost.
+    whole = OPEN_LOOP | {"open_loop_bps": 200_000}
+    config = trial(scenario(whole, nodes, links, ((0, 1, 2, 4), (0, 3, 4))))
     assert config.links[1].first_hop_of == 0
     carried = backend.run(config, tick_ns=LOOK_NS)
     compare(config, carried, 0.02)
