@@ -31,6 +31,7 @@ from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.training.evaluate import evaluate
 from dstcc.learn.training.state import Training
+from dstcc.report.printed import heading
 from experiments.ablation_dqn import BranchDqnSettings
 
 FOLDER = Path(__file__).parents[1] / "examples" / "iodst" / "training"
@@ -140,10 +141,7 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     torch.set_num_threads(1)
     trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc-lanes")
     by_default = trial.fixed(shipped, DEFAULT)
-    print(
-        "| learner | weighted_layers | beside the default action | CPU seconds |\n|---|---|---|---|",
-        flush=True,
-    )
+    heading("By learner", ("learner", "weighted_layers", "beside the default action", "CPU seconds"))
     for name, learner in LEARNERS.items():
         if only not in name:
             continue
@@ -158,7 +156,7 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
         print(
             f"| {name} | {values.mean():.4f} | {shown(values - by_default.mean())} | {took:.0f} |", flush=True
         )
-    print("\n| policy | weighted_layers | beside the default action |\n|---|---|---|", flush=True)
+    heading("By policy", ("policy", "weighted_layers", "beside the default action"))
     trial = Trial(ROUNDS[1])
     by_default = trial.fixed(shipped, DEFAULT)
     whole: dict[str, dict[str, Any]] = {"": {}}
