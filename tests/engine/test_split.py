@@ -24,7 +24,8 @@ from dstcc.engine import (
     simulate,
 )
 
-S = 1_000_000_000
+from .test_nodes import S, outages, path
+
 WIRE, MSS = 1500, 1460
 
 
@@ -43,13 +44,6 @@ def line(name: str, rate_bps: float = 1e6, delay_s: float = 1.0, **keys: Any) ->
 
 def node(number: int, storage_bytes: int = 10**8, **keys: Any) -> Node:
     return Node(name=f"node{number}", number=number, forwards="split", storage_bytes=storage_bytes, **keys)
-
-
-def path(first: Link, *onward: Hop, **keys: Any) -> Link:
-    total = first.delay_ns[0] + sum(hop.line.delay_ns[0] for hop in onward)
-    return replace(
-        first, delay_ns=(total,), first_t_ns=(0,), first_delay_ns=first.delay_ns, onward=onward, **keys
-    )
 
 
 def layers(
@@ -207,11 +201,6 @@ def test_what_is_not_modelled_is_refused(
     way = path(line("a"), Hop(1, replace(node(1), **of_node), line("b")))
     with pytest.raises(ValueError, match=said):
         simulate(config(way, objects=layers(3), transport=of_transport))
-
-
-def outages(rng: Random, until_s: float) -> tuple[tuple[int, int], ...]:
-    times = sorted({rng.randrange(1, round(until_s * S)) for _ in range(rng.choice((0, 2, 6)))})
-    return tuple(zip(times[::2], times[1::2], strict=False))
 
 
 def random_network(rng: Random) -> tuple[Link, ...]:
