@@ -130,17 +130,19 @@ def test_every_time_constant_is_named():
 
 
 @pytest.mark.parametrize("name", shipped_policies())
-def test_every_card_says_what_its_policy_knows_and_has(name):
+def test_every_card_states_side_information_and_resources(name):
     policy, card = load_controller(name), text_of(f"docs/policies/{name}.md")
     (said,) = re.findall(
-        r"\*\*Knows and has\*\* \(\[letters\]\([^)]*\)\) `(\w+)`[:;](.*?)\n\n", card, re.DOTALL
+        r"\*\*Side information and resources\*\* \(\[letters\]\([^)]*\)\) `(\w+)`[:;](.*?)\n\n",
+        card,
+        re.DOTALL,
     )
     assert said[0] == letters((*policy.knows, "deadlines"))
     if policy.mode == "coded":
         assert "no lanes" in said[1]
     else:
         assert (f"{policy.lanes:,} lanes" if policy.lanes else "the scenario's lanes") in said[1]
-    assert ("Copies" if policy.copies else "nothing goes twice") in said[1]
+    assert ("Copies" if policy.copies else "nothing is sent twice") in said[1]
 
 
 def test_every_letter_is_explained():
