@@ -45,6 +45,10 @@ class Law:
     def pacing_bps(self, i: int = 0) -> float:
         return self._bench.pacing_bytes_per_ns(i) * 8e9
 
+    def join(self, answered_s: float, i: int = 0) -> None:
+        """An ACK of a join's handshake comes in; its SYN was answered so long ago."""
+        self._bench.join(i, self.now_ns - ns(answered_s), self.now_ns)
+
     def wait(self, seconds: float) -> None:
         self.now_ns += ns(seconds)
 

@@ -436,6 +436,57 @@ def test_leaving_idle_ends_probe_rtt_when_its_time_is_over():
     assert path.law.cwnd() >= before
 
 
+def joining(rtt_s: float) -> Path:
+    """Linux's law as a join's first window leaves: its SYN was answered a round trip before."""
+    path = Path("bbr", rtt_s)
+    path.law.join(rtt_s)
+    path.law.send(10)
+    return path
+
+
+def test_an_answer_to_a_joins_repeated_ack_begins_probe_rtt_after_ten_seconds():
+    # bbr_init() noted the round trip 8 s before the window left: two seconds on it is 10 s old, and not more than that
+    # yet (bbr_update_min_rtt). No bandwidth is known, so the pace stays.
+    path = joining(8.0)
+    paced = path.paced
+    for wait_s, ago_s, window in ((2.0, 10.0, 10), (0.02, 10.02, 4)):
+        path.law.wait(wait_s)
+        path.law.join(ago_s)
+        assert path.law.cwnd() == window
+    assert path.paced == paced
+    # The window's ACKs: with 4 in flight the 200 ms begin, a round later the window is what it was before.
+    path.law.wait(5.98)
+    for acked in (5, 1):
+        path.law.sample(acked, delivered=acked, interval_s=8.0, rtt_s=8.0)
+        assert path.law.cwnd() == 4
+    path.law.wait(0.3)
+    path.law.sample(1, delivered=7, interval_s=8.0, rtt_s=8.0)
+    assert path.law.cwnd() >= 10
+
+
+def test_an_answer_to_a_joins_ack_says_nothing_to_bbr_where_nothing_is_under_way():
+    # tcp_ack() leaves without asking the law; with a segment under way the same ACK does.
+    path = Path("bbr", 8.0)
+    for ago_s in (8.0, 12.0):
+        path.law.join(ago_s)
+        assert path.law.cwnd() == 10
+        path.law.wait(4.0)
+    path.law.send(1)
+    path.law.join(16.0)
+    assert path.law.cwnd() == 4
+
+
+def test_bbr_init_is_noted_once():
+    # 4 s after the SYN's answer the window leaves, another 4 s later a shorter round trip is there: 3 s on that is
+    # what is known, and not what bbr_init() noted 11 s ago.
+    path = joining(4.0)
+    path.law.wait(4.0)
+    path.law.sample(1, delivered=1, interval_s=4.0, rtt_s=3.9)
+    path.law.wait(3.0)
+    path.law.join(11.0)
+    assert path.law.cwnd() > 4
+
+
 def lossy(path: Path, rounds: int, *, acked: int, lost: int) -> None:
     """Round trips of a second each, a loss in each."""
     for _ in range(rounds):

@@ -19,6 +19,8 @@ public:
 
     TcpState& state(std::size_t i) { return states_.at(i); }
     void establish(std::size_t i, Time now, Time rtt);
+    // An ACK of a join's handshake, of which the SYN was answered then.
+    void join(std::size_t i, Time answered, Time now) { controls_.at(i)->on_join(states_.at(i), answered, now); }
     void send(std::size_t i, std::int64_t segments, Time now);
     void ack(std::size_t i, std::int64_t segments, Time rtt, Time now, Time one_way);
     // The same where a delivery-rate sample says other things than that a flight took a round trip.

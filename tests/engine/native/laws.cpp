@@ -30,6 +30,7 @@ void bind_law_bench(py::module_& m) {
         }),
         py::arg("transport"), py::arg("subflows") = 1, py::arg("line_bps") = 0, py::arg("bdp_segments") = 1);
     bench.def("establish", &LawBench::establish, py::arg("subflow"), py::arg("now_ns"), py::arg("rtt_ns"));
+    bench.def("join", &LawBench::join, py::arg("subflow"), py::arg("answered_ns"), py::arg("now_ns"));
     bench.def("send", &LawBench::send, py::arg("subflow"), py::arg("segments"), py::arg("now_ns"));
     bench.def("ack", &LawBench::ack, py::arg("subflow"), py::arg("segments"), py::arg("rtt_ns"), py::arg("now_ns"),
               py::arg("one_way_ns") = -1);

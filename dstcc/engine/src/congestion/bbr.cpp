@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "congestion/control.hpp"
 
@@ -110,6 +111,15 @@ public:
     }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
     bool governs_recovery() const override { return true; }
+    // bbr_init() notes the round trip as the SYN is answered, one before a join may send. An ACK that answers a repeated one of
+    // the join's handshake is none of data: it is no sample, but after 10 s it begins PROBE_RTT (bbr_update_min_rtt). With
+    // nothing under way tcp_ack() does not ask the law.
+    void on_join(TcpState& tcp, Time answered, Time now) override {
+        if (!std::exchange(joined_, true)) min_rtt_stamp_ = answered;
+        RateSample none;
+        none.prior_in_flight = tcp.in_flight();
+        if (tcp.packets_out() > 0) cong_control(tcp, none, now);
+    }
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
         if (event == CaEvent::kLossState) {
             previous_state_ = CaState::kLoss;
@@ -431,7 +441,7 @@ private:
     std::int64_t cwnd_gain_ = kHighGain, pacing_gain_ = kHighGain;  // 256ths
     int full_rounds_ = 0;
     std::size_t cycle_ = 0;
-    bool round_start_ = false, conserve_packets_ = false, full_bandwidth_reached_ = false;
+    bool joined_ = false, round_start_ = false, conserve_packets_ = false, full_bandwidth_reached_ = false;
     bool idle_restart_ = false, probe_round_done_ = false;
     CaState previous_state_ = CaState::kOpen;
     std::int64_t saved_cwnd_ = 0, epoch_acked_ = 0;
