@@ -10,7 +10,7 @@ from .output import emit_json, say, show_figures
 @click.command(short_help="List every congestion control and scheduler.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
-    """List every congestion control and scheduler: name, kind, state, what it knows, source and backends."""
+    """List every congestion control and scheduler: name, kind, state, side information, source and backends."""
     from dstcc.algorithms import KNOWLEDGE, OWN, PARTS, documents, everything, letters
 
     if as_json:

@@ -7,10 +7,10 @@ import click
 from .output import console, emit_json
 
 
-@click.command(short_help="Say what this machine can do.")
+@click.command(short_help="Show what this machine can do.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> int:
-    """Say what this machine can do and how to get the rest; exit code 1 when something required is
+    """Show what this machine can do and how to install the rest; exit code 1 when something required is
     missing."""
     from dstcc.checks import diagnose
 

@@ -51,7 +51,7 @@ Examples:
     type=click.Choice(BACKENDS),
     default="simulator",
     show_default=True,
-    help="What carries the packets: the simulator, or Linux in virtual time (see `dstcc kernel`).",
+    help="simulator; kernel: Linux in virtual time (see `dstcc kernel`); host: the running kernel.",
 )
 @WHICH
 @click.option(
@@ -60,7 +60,7 @@ Examples:
     multiple=True,
     metavar="NAME",
     shell_complete=complete.congestion,
-    help="Congestion control in the scenario's place (`dstcc algorithms`); repeatable. none: controllers, variants.",
+    help="Congestion control instead of the scenario's (`dstcc algorithms`); repeatable. none: controllers, variants.",
 )
 @click.option(
     "--scheduler",
@@ -68,7 +68,7 @@ Examples:
     multiple=True,
     metavar="NAME",
     shell_complete=complete.scheduler,
-    help="Scheduler in the scenario's place; repeatable.",
+    help="Scheduler instead of the scenario's; repeatable.",
 )
 @click.option(
     "--controller",
@@ -76,7 +76,7 @@ Examples:
     multiple=True,
     metavar="POLICY",
     shell_complete=complete.policy,
-    help="A policy's name or file, in the place of congestion control and scheduler unless these are named too; "
+    help="A policy's name or file, instead of congestion control and scheduler unless these are named too; "
     "repeatable.",
 )
 @click.option(
@@ -84,16 +84,16 @@ Examples:
     "variants",
     multiple=True,
     metavar="LABEL",
-    help="Of the scenario's variants only this; repeatable.  [default: all, or none with --congestion or --scheduler]",
+    help="Run only this variant of the scenario; repeatable.  [default: all, or none with --congestion or --scheduler]",
 )
 @click.option(
-    "--seeds", type=int, metavar="N", help="How many seeds, a trial of each.  [default: the scenario's, or 1]"
+    "--seeds", type=int, metavar="N", help="Number of seeds; a trial each.  [default: the scenario's, or 1]"
 )
 @click.option("--seed", type=int, metavar="K", help="The first seed.  [default: the scenario's, or 1]")
 @click.option(
     "--scale",
     metavar="S",
-    help="Mission seconds an emulated second stands for, or auto.  [default: the scenario's, or auto]",
+    help="Mission seconds per emulated second, or auto.  [default: the scenario's, or auto]",
 )
 @click.option(
     "--set",
@@ -102,20 +102,18 @@ Examples:
     metavar="KEY=VALUE",
     help="Override a key, like link.0.loss.packet=1e-3 (links count from 0); KEY= deletes it; repeatable.",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
-@click.option("--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Parallel trials.  [default: all cores]")
+@click.option("--no-quality", is_flag=True, help="Skip PSNR, SSIM and VMAF.")
 @click.option(
     "--qlog", is_flag=True, help="Also write each trial's packets as qlog (large; for qvis and scripts)."
 )
 @click.option(
     "--pcapng", is_flag=True, help="Also write each trial's packets as a capture for Wireshark (large)."
 )
-@click.option(
-    "--resume", is_flag=True, help="Go on with the finished trials of an interrupted run of the same command."
-)
+@click.option("--resume", is_flag=True, help="Complete an interrupted run of the same command.")
 @LIMIT
 @ALLOW
-@click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the trials and estimates; run nothing.")
 @click.option("--force", is_flag=True, help="Overwrite an existing run (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(

@@ -79,11 +79,9 @@ Examples:
     metavar="NAME",
     default="medium",
     show_default=True,
-    help=f"The encoder's effort, one of {', '.join(PRESETS)}.",
+    help=f"The encoder's preset, one of {', '.join(PRESETS)}.",
 )
-@click.option(
-    "--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF, which take most of the time."
-)
+@click.option("--no-quality", is_flag=True, help="Skip PSNR, SSIM and VMAF, which take most of the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing stream (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
@@ -102,7 +100,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Encode the video INPUT into chunks of layers that can be sent, lost and played one by one.
+    """Encode the video INPUT into chunks of layers for a stream directory.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

@@ -22,7 +22,7 @@ Examples:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write NAME to.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(name: str | None, output: Path | None, as_json: bool) -> None:
-    """List the example scenarios; with NAME and -o write one, and beside it the files that it names.
+    """List the example scenarios; with NAME and -o write one, with the files that it names next to it.
 
     Nothing is overwritten.
     """

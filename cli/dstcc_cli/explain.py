@@ -22,7 +22,7 @@ Examples:
 """
 
 
-@click.command(short_help="What a controller saw, believed and chose.", epilog=EXAMPLES)
+@click.command(short_help="What a controller observed, believed and chose.", epilog=EXAMPLES)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--trial",
@@ -37,10 +37,10 @@ Examples:
 @click.option("--force", is_flag=True, help="Overwrite an existing page (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with every decision.")
 def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json: bool) -> None:
-    """Say what the controller of a trial of RUN saw, believed and chose over mission time, and what came of it.
+    """Show what the controller of a trial of RUN observed, believed and chose over mission time, and the result.
 
-    The simulator repeats the trial; it says so if the trial comes out otherwise than in RUN. What was believed of the
-    losses stands beside what the channel did.
+    The simulator repeats the trial, and reports if the result differs from RUN. The belief about losses is shown with
+    the channel's true losses.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

@@ -58,11 +58,11 @@ def command(
 
     \b
     csv     the run's three tables
-    iperf3  a JSON file a trial, as iperf3 --json writes it at the sender
-    qlog    a .sqlog file a trial, for qvis
-    pcapng  two captures a trial, the spacecraft's and Earth's, for Wireshark
+    iperf3  a JSON file per trial, as iperf3 --json writes it at the sender
+    qlog    a .sqlog file per trial, for qvis
+    pcapng  two captures per trial, the spacecraft's and Earth's, for Wireshark
 
-    For packets the simulator repeats the trial; it says so if the trial comes out otherwise than in RUN.
+    For packets the simulator repeats the trial, and reports if the result differs from RUN.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

@@ -33,7 +33,7 @@ WHICH = click.option(
     type=click.Choice(RELEASES),
     callback=_choose,
     expose_value=False,
-    help="Linux's version.  [default: $DSTCC_KERNEL, else 6.12]",
+    help="Linux version.  [default: $DSTCC_KERNEL, else 6.12]",
 )
 
 
@@ -46,13 +46,11 @@ def command() -> None:
 
 
 @command.command("build", short_help="Build the virtual-time kernel into the cache.")
+@click.option("--debug", is_flag=True, help="The debug variant: KASAN, lockdep, kmemleak, UBSAN.")
 @click.option(
-    "--debug", is_flag=True, help="The variant that watches itself: KASAN, lockdep, kmemleak, UBSAN."
+    "--jobs", type=click.IntRange(1), metavar="N", help="Parallel compilers.  [default: one per processor]"
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Compilers at once.  [default: one per processor]"
-)
-@click.option("--force", is_flag=True, help="Build anew even if it is there.")
+@click.option("--force", is_flag=True, help="Build again even if it exists.")
 @WHICH
 @AS_JSON
 def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None:
@@ -74,10 +72,10 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
     _show(built, debug, release().name, as_json)
 
 
-@command.command("status", short_help="Say which kernels are built, of what, and where.")
+@command.command("status", short_help="Show which kernels are built, from which sources, and where.")
 @AS_JSON
 def status(*, as_json: bool) -> None:
-    """Say which kernels are built, of what, and where, and whether the running one has `dstcc`."""
+    """Show which kernels are built, from which sources, and where, and whether the running one has `dstcc`."""
     from dstcc_kernel import build, host
 
     if as_json:
@@ -96,10 +94,10 @@ def status(*, as_json: bool) -> None:
         console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
 
 
-@command.command("clean", short_help="Remove the built kernels and what guests left.")
+@command.command("clean", short_help="Remove the built kernels and files of guests.")
 @AS_JSON
 def clean(*, as_json: bool) -> None:
-    """Remove the built kernels, and what killed guests left; what is not dstcc's stays."""
+    """Remove the built kernels, and files of killed guests; nothing that dstcc did not write."""
     from dstcc_kernel import backend, build, guest
 
     guest.sweep()
@@ -111,21 +109,21 @@ def clean(*, as_json: bool) -> None:
         console().print(f"{freed / 1e6:.0f} MB freed")
 
 
-@command.command("load", short_help="Give the running kernel our congestion control.")
-@click.option("--bpf", "way", flag_value="bpf", help="As BPF: needs BTF, clang, bpftool and libbpf-dev.")
-@click.option("--module", "way", flag_value="module", help="As a module: needs the kernel's headers.")
+@command.command("load", short_help="Load our congestion control into the running kernel.")
+@click.option("--bpf", "way", flag_value="bpf", help="As BPF; requires BTF, clang, bpftool and libbpf-dev.")
+@click.option("--module", "way", flag_value="module", help="As a module; requires the kernel's headers.")
 @AS_JSON
 def load(*, way: str | None, as_json: bool) -> None:
-    """Give the running kernel the congestion control `dstcc`, by default as a module where headers are, else as BPF."""
+    """Load our congestion control `dstcc` into the running kernel: as a module with headers, else as BPF."""
     from dstcc_kernel import host
 
     _print_loaded(host.load(way), as_json)
 
 
-@command.command("unload", short_help="Take it out of the running kernel.")
+@command.command("unload", short_help="Remove it from the running kernel.")
 @AS_JSON
 def unload(*, as_json: bool) -> None:
-    """Take `dstcc` out of the running kernel."""
+    """Remove `dstcc` from the running kernel."""
     from dstcc_kernel import host
 
     host.unload()

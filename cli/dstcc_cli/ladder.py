@@ -39,7 +39,7 @@ Examples:
     "controllers",
     multiple=True,
     metavar="POLICY",
-    help="A policy of coded packets by name or file, or a file of rules, as an own baseline; repeatable.",
+    help="A policy of coded packets by name or file, or a file of rules, as a further baseline; repeatable.",
 )
 @click.option(
     "--rules",
@@ -47,10 +47,12 @@ Examples:
     metavar="FILE",
     help="Tuned rules.  [default: those tuned on examples/learning/training]",
 )
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help="How many.  [default: the scenario's]")
+@click.option(
+    "--seeds", type=click.IntRange(1), metavar="N", help="Number of seeds.  [default: the scenario's]"
+)
 @LIMIT
 @ALLOW
-@click.option("--force", is_flag=True, help="Overwrite an existing ladder (only if dstcc wrote it).")
+@click.option("--force", is_flag=True, help="Overwrite an existing study (only if dstcc wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,

@@ -19,7 +19,7 @@ LIMIT = click.option(
     metavar="WHAT=NUMBER",
     callback=_limit,
     expose_value=False,
-    help="Let a trial take more: events=1e12, memory=8GB, or all trials bytes=1TB on the disk; repeatable.",
+    help="Raise a limit: events=1e12 or memory=8GB of a trial, bytes=1TB of the run's folder; repeatable.",
 )
 
 
@@ -36,5 +36,5 @@ ALLOW = click.option(
     is_flag=True,
     callback=_allow,
     expose_value=False,
-    help="Run the Python files that SCENARIO names; those named on the command line run anyway.",
+    help="Run Python files that SCENARIO names; those on the command line always run.",
 )

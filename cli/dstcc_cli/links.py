@@ -38,9 +38,11 @@ FILES = ("plot", "netem", "trace")
 @click.argument("profile", required=False, shell_complete=complete.profile)
 @click.option("--date", metavar="ISO", help="UTC date, with or without a time.  [default: now]")
 @click.option(
-    "--ephemeris", metavar="NAME", help="kepler (built in) or de421 (exact) in place of the profile's own."
+    "--ephemeris", metavar="NAME", help="kepler (built in) or de421 (exact) instead of the profile's."
 )
-@click.option("--elevation", type=float, metavar="DEG", help="Elevation at the station instead of its own.")
+@click.option(
+    "--elevation", type=float, metavar="DEG", help="Elevation at the station, degrees.  [default: computed]"
+)
 @click.option("--up", is_flag=True, help="The uplink, from the Earth to the spacecraft.")
 @click.option(
     "--code",
@@ -53,7 +55,7 @@ FILES = ("plot", "netem", "trace")
 @click.option(
     "--bytes", "packet_bytes", type=int, default=1500, show_default=True, help="Size of a packet on the link."
 )
-@click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw the link or the code: .svg or .png.")
+@click.option("--plot", type=OUTPUT, metavar="FILE", help="Plot the link or the code: .svg or .png.")
 @click.option(
     "--netem", type=OUTPUT, metavar="FILE", help="netem's parameters over time: .csv, .json or .sh."
 )
@@ -63,18 +65,20 @@ FILES = ("plot", "netem", "trace")
     default=1.0,
     show_default=True,
     metavar="S",
-    help="Mission seconds a second of --netem stands for: delays and times / S, rates x S.",
+    help="Mission seconds per second of --netem: delays and times / S, rates x S.",
 )
 @click.option("--trace", type=OUTPUT, metavar="FILE", help="The link's loss states over time, as CSV.")
 @click.option(
-    "--duration", type=float, default=DAY_S, show_default=True, help="Of --netem and --trace, seconds."
+    "--duration", type=float, default=DAY_S, show_default=True, help="Length of --netem and --trace, seconds."
 )
-@click.option("--step", type=float, default=600.0, show_default=True, help="Between their rows, seconds.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of their weather, orbits and draws.")
+@click.option("--step", type=float, default=600.0, show_default=True, help="Seconds between their rows.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Seed of their weather, orbits and draws."
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if dstcc links wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
-    """List link profiles; say what one does at a date, or what a code loses.
+    """List link profiles; compute one at a date, or a code's losses.
 
     PROFILE is a listed name or a profile file of your own (ending in .toml).
     """

@@ -32,21 +32,21 @@ COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
-    "shell": "A shell on a host or node of a scenario, in virtual time.",
+    "shell": "Open a shell on a host or node of a scenario, in virtual time.",
     "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
     "tune": "Tune stock congestion controls to a scenario.",
     "train": "Train a controller on a scenario and write its policy.",
     "ladder": "Measure the value of side information and of learning.",
-    "query": "Ask the tables of a sweep in SQL.",
+    "query": "Query the tables of a sweep in SQL.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
-    "explain": "What a trial's controller observed, believed and chose, and the result.",
+    "explain": "Show what a trial's controller observed, believed and chose, and the result.",
     "export": "Write a run's trials for other tools: csv, iperf3, qlog, pcapng.",
     "reproduce": "Repeat a paper's experiments; compare published with measured.",
-    "links": "List link profiles; what one does at a date, or what a code loses.",
+    "links": "List link profiles; compute one at a date, or a code's losses.",
     "algorithms": "List every congestion control and scheduler.",
-    "kernel": "Build the Linux kernel that scenarios run on in virtual time.",
-    "doctor": "Say what this machine can do and how to get the rest.",
+    "kernel": "Build the Linux kernel for scenarios in virtual time.",
+    "doctor": "Show what this machine can do and how to install the rest.",
 }
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
 
@@ -225,7 +225,7 @@ def _fail(message: str, code: int) -> int:
 )
 @click.version_option(__version__, prog_name="dstcc")
 def main() -> None:
-    """Carry scalable video home from deep space: encode it, emulate its links, compare what arrives.
+    """Send scalable video from deep space to Earth: encode it, emulate the links, compare what arrives.
 
     Every command takes --json (one document on stdout and nothing else there).
     Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 129 hung up, 130 interrupted,

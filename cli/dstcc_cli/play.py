@@ -36,33 +36,33 @@ Examples:
     metavar="ID",
     multiple=True,
     shell_complete=complete.trial,
-    help="Trial, like cubic+minrtt/s1; unless given, the best one. Several are shown in panels.",
+    help="Trial, like cubic+minrtt/s1; several are shown in panels.  [default: the best]",
 )
 @click.option(
     "--from",
     "from_s",
     type=float,
     metavar="S",
-    help=f"Start, seconds of video; 0, or the first that arrived if it lasts more than {DEFAULT_LENGTH_S:.0f} s.",
+    help=f"Start, seconds of video.  [default: 0; longer than {DEFAULT_LENGTH_S:.0f} s: the first chunk that arrived]",
 )
 @click.option(
     "--to",
     "to_s",
     type=float,
     metavar="S",
-    help=f"End, seconds of video; {DEFAULT_LENGTH_S:.0f} s after the start.",
+    help=f"End, seconds of video.  [default: {DEFAULT_LENGTH_S:.0f} s after the start]",
 )
 @click.option(
     "--stream",
     "moved_to",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Where the run's stream lies now, if it moved.",
+    help="The run's stream, if it was moved.",
 )
 @click.option(
     "--plain",
     is_flag=True,
-    help="No line below the picture; the stream's own bits, where players show them. Each picture is there once.",
+    help="Without the line below the picture; the stream's own bits where players support them. Each picture once.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing video (only if dstcc play wrote it).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -81,8 +81,8 @@ def command(
     """Write the video of a trial of RUN, or of several in panels, as an ordinary MP4: the layers in time, lost
     chunks frozen.
 
-    A line below the picture says the time of its capture (UTC where the scenario has start, else mission time), which
-    layers arrived, and since when the picture is frozen.
+    A line below the picture shows the time of its capture (UTC where the scenario has start, else mission time), the
+    layers that arrived, and since when the picture is frozen.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

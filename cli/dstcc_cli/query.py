@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command(short_help="Ask a study's tables in SQL.", epilog=EXAMPLES)
+@click.command(short_help="Query a study's tables in SQL.", epilog=EXAMPLES)
 @click.argument("study", type=click.Path(path_type=Path))
 @click.argument("sql")
 @click.option(
@@ -40,21 +40,21 @@ Examples:
     type=click.Choice(("table", "csv", "json")),
     default="table",
     show_default=True,
-    help="How the answer is printed; json: a list of rows.",
+    help="Format of the result; json: a list of rows.",
 )
 @click.option(
     "--time-limit",
     default="5 min",
     show_default=True,
     metavar="TIME",
-    help="After which a question is given up: 90, '15 min', 2h.",
+    help="Longest time of a query: 90, '15 min', 2h.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout: --format json.")
 def command(*, study: Path, sql: str, form: str, time_limit: str, as_json: bool) -> None:
-    """Answer SQL, one SELECT, over the tables of STUDY, the folder of a sweep, also while it runs.
+    """Run SQL, one SELECT, on the tables of STUDY, the folder of a sweep, also while it runs.
 
-    DuckDB answers it, in half of this machine's memory at most. Nothing is changed, and no other file is read or
-    written. In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.
+    DuckDB runs it, with at most half of this machine's memory. It changes nothing, and reads or writes no other
+    file. In CSV a text that a spreadsheet would read as a formula has an apostrophe before it.
     """
     from dstcc.scenario.units import duration_s
     from dstcc.sweeps.query import Tables, rows_of

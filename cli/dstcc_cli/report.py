@@ -42,21 +42,21 @@ Examples:
 @click.option(
     "--against",
     metavar="NAME",
-    help="Algorithm that the others are compared with seed by seed.  [default: the best]",
+    help="Algorithm with which the others are compared, paired by seed.  [default: the best]",
 )
 @click.option(
     "--stream",
     "moved_to",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Where the runs' stream lies now, if it moved.",
+    help="The runs' stream, if it was moved.",
 )
-@click.option("--no-pictures", is_flag=True, help="Leave out what Earth saw.")
+@click.option("--no-pictures", is_flag=True, help="Without pictures of what Earth saw.")
 @click.option("--figures", is_flag=True, help="Also each figure as SVG, in a folder next to FILE.")
-@click.option("--data", is_flag=True, help="With --figures: their numbers as CSV, too, which may be 50 MB.")
-@click.option("--paper", type=click.Choice(PAPERS), help="Of pdf and png.  [default: a4]")
-@click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if it is a report of dstcc's).")
-@click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
+@click.option("--data", is_flag=True, help="With --figures: also their numbers as CSV, up to 50 MB.")
+@click.option("--paper", type=click.Choice(PAPERS), help="Paper of pdf and png.  [default: a4]")
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if it is a report of dstcc).")
+@click.option("--json", "as_json", is_flag=True, help="Print the output's path and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
     runs: tuple[Path, ...],
     output: str,
@@ -72,9 +72,9 @@ def command(  # noqa: PLR0917 - click hands every option over by name
 ) -> None:
     """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
 
-    An HTML report holds tables, figures and what Earth saw, and needs no network; where the clips are many, they lie in
-    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone. pdf and png are
-    two pages to hand over, which Chromium prints. RUN may also be the folder of one `dstcc sweep`.
+    An HTML report has tables, figures and what Earth saw, and needs no network; large clips are in a folder next to
+    it, named as FILE with -clips. md, csv and json have only the summary. pdf and png are a handout of two pages,
+    printed by Chromium. RUN may also be the folder of one `dstcc sweep`.
     """
     chosen = form or _format_of(output)
     if data and not figures:

@@ -23,24 +23,24 @@ Examples:
 """
 
 
-@click.command(short_help="Do a paper's experiments again.", epilog=EXAMPLES)
+@click.command(short_help="Repeat a paper's experiments.", epilog=EXAMPLES)
 @click.argument("paper", shell_complete=complete.paper)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for page, tables and figures; an unfinished one goes on.",
+    help="Folder for page, tables and figures; an interrupted one is resumed.",
 )
 @click.option(
     "--figure",
     "figures",
     multiple=True,
     metavar="N",
-    help="Only this figure or table; repeatable.  [default: all but the extra ones]",
+    help="Only this figure or table; repeatable.  [default: all except extra ones]",
 )
 @click.option("--quick", is_flag=True, help="Fewer seeds and points: two minutes.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells at a time.  [default: all cores]")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Parallel cells.  [default: all cores]")
 @LIMIT
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
@@ -48,9 +48,9 @@ def command(
 ) -> int:
     """Run the experiments of PAPER (iodst, ..) and compare each published number with the measured one.
 
-    Ctrl-C keeps what is finished; the same command then goes on.
+    Ctrl-C keeps completed cells; the same command resumes.
 
-    Exit codes: 0 done, whatever the verdicts are; 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, with any verdicts; 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.papers.model import load_paper
     from dstcc.papers.reproduce import reproduce

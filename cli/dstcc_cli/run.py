@@ -47,30 +47,34 @@ Examples:
     "--for",
     "until",
     metavar="TIME",
-    help="Mission time at which all ends: 90, '15 min', 2h, 10d.  [default: the scenario's duration_s, or CMD's end]",
+    help="Mission time of the end: 90, '15 min', 2h, 10d.  [default: the scenario's duration_s, or CMD's end]",
 )
-@click.option("--mptcp", is_flag=True, help="Programs' TCP sockets are MPTCP's, over all links.")
+@click.option("--mptcp", is_flag=True, help="Make programs' TCP sockets MPTCP sockets over all links.")
 @click.option(
-    "--congestion", metavar="NAME", help="What sockets have unless a program asks.  [default: cubic]"
+    "--congestion",
+    metavar="NAME",
+    help="Congestion control of sockets, unless a program sets one.  [default: cubic]",
 )
 @click.option(
     "--module",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="A congestion control of yours in C: built, loaded, and what sockets have.",
+    help="Your congestion control in C: built, loaded, and set for sockets.",
 )
 @click.option(
     "--bpf",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The same as a struct_ops program: its source, compiled as C.",
+    help="The same as a struct_ops source, compiled as C.",
 )
 @WHICH
-@click.option("--seed", type=int, metavar="K", help="Of all random draws.  [default: the scenario's, or 1]")
+@click.option(
+    "--seed", type=int, metavar="K", help="Seed of all random draws.  [default: the scenario's, or 1]"
+)
 @click.option(
     "--scale",
     metavar="S",
-    help="Mission seconds a second of the programs stands for, or auto.  [default: auto]",
+    help="Mission seconds per second of the programs' clocks, or auto.  [default: auto]",
 )
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
@@ -83,7 +87,7 @@ Examples:
     default=256,
     show_default=True,
     metavar="MB",
-    help="What the files of a host may take.",
+    help="Limit of a host's files, megabytes.",
 )
 @click.option(
     "--wall",
@@ -92,7 +96,7 @@ Examples:
     default=600.0,
     show_default=True,
     metavar="S",
-    help="Real seconds after which a run is aborted.",
+    help="Real seconds after which the run is aborted.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing run of programs (only if dstcc wrote it).")
 @click.option(
@@ -121,9 +125,9 @@ def command(
 ) -> int:
     """Run CMD on the spacecraft of SCENARIO, and programs on other hosts, in virtual time, which skips waiting.
 
-    Hosts are called craft and earth, or as the scenario's nodes; CMD runs on the node at which paths begin. Programs
-    see this machine's files, read-only, and write into a folder of their host, which the run keeps. Ends when CMD does,
-    or at --for, with CMD's exit code.
+    Hosts are called craft and earth, or as the scenario's nodes; CMD runs on the first node of the paths. Programs can
+    read this machine's files, and write to a folder of their host, which the run keeps. The run ends with CMD or at
+    --for, with CMD's exit code.
     """
     from dstcc.run.backends import require_pyroute2
 

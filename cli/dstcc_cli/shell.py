@@ -21,12 +21,14 @@ WALL_S = 7 * 86_400.0
 """Real seconds that somebody may look around."""
 
 
-@click.command(short_help="A shell on a host or node of a scenario, in virtual time.")
+@click.command(short_help="Open a shell on a host or node of a scenario, in virtual time.")
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option("--on", metavar="NODE", default="", help="The host.  [default: where the data begin]")
+@click.option("--on", metavar="NODE", default="", help="The host.  [default: the first node of the paths]")
 @WHICH
-@click.option("--seed", type=int, metavar="K", help="Of all random draws.  [default: the scenario's, or 1]")
-@click.option("--scale", metavar="S", help="Mission seconds a second of the programs stands for, or auto.")
+@click.option(
+    "--seed", type=int, metavar="K", help="Seed of all random draws.  [default: the scenario's, or 1]"
+)
+@click.option("--scale", metavar="S", help="Mission seconds per second of the programs' clocks, or auto.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
 )
@@ -35,8 +37,8 @@ def command(
 ) -> int:
     """Open bash on a host of SCENARIO, with the mission time in its prompt.
 
-    Mission time stands while the shell waits for keys; a command takes the time that it takes there. What is written is
-    gone with the shell.
+    Mission time stops while the shell waits for keys, and advances while a command waits. Files that the shell writes
+    are deleted at its end.
     """
     from dstcc.run.backends import require_pyroute2
 

@@ -26,20 +26,20 @@ EXAMPLES = """\b
 A study, study.toml:
   [study]
   scenario = "mars.toml"                # or several
-  congestion = ["cubic", "bbr-scaled"]  # else the scenario's algorithms
+  congestion = ["cubic", "bbr-scaled"]  # default: the scenario's algorithms
   seeds = 10
-  [vary]                                # keys of the scenario, as --set has them
+  [vary]                                # keys of the scenario, as in --set
   "link.0.loss.packet" = [1e-4, 1e-3]
   "link.0.delay_s" = {from = "3 min", to = "22 min", steps = 5}
   "link.0.rate_bps" = {from = "10 kbit/s", to = "1 Mbit/s", steps = 5, scale = "log"}
-  [[exclude]]                           # leave out where all of this holds
+  [[exclude]]                           # leave out points for which all of this holds
   "link.0.delay_s" = "> 20 min"
   congestion = "cubic"
 
 \b
 Examples:
   dstcc sweep study.toml --dry-run
-  dstcc sweep study.toml -o study       # again: goes on where it stopped
+  dstcc sweep study.toml -o study       # again: resumes
   dstcc report study -o study.html
   dstcc query study "SELECT algorithm, avg(playback_ratio) FROM trials \\
       GROUP BY ALL"
@@ -61,39 +61,37 @@ Examples:
     type=click.Choice(ENGINES),
     default="local",
     show_default=True,
-    help="What carries the trials.",
+    help="Executor of the trials.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Trials at a time; of slurm in each task.  [default: all cores; 1]",
+    help="Parallel trials; slurm: in each task.  [default: all cores; 1]",
 )
 @click.option(
-    "--address", metavar="HOST:PORT", help="Of ray: a running cluster.  [default: Ray is started here]"
+    "--address", metavar="HOST:PORT", help="ray: a running cluster.  [default: start Ray on this machine]"
 )
 @click.option(
-    "--tasks", type=click.IntRange(1, 1000), metavar="N", help="Of slurm: tasks of the array.  [default: 64]"
+    "--tasks", type=click.IntRange(1, 1000), metavar="N", help="slurm: tasks of the array.  [default: 64]"
 )
 @click.option(
-    "--slurm", "options", multiple=True, metavar="OPTION", help="Of slurm: an option of sbatch; repeatable."
+    "--slurm", "options", multiple=True, metavar="OPTION", help="slurm: an option for sbatch; repeatable."
 )
+@click.option("--script", is_flag=True, help="slurm: print the job's script for sbatch; submit nothing.")
 @click.option(
-    "--script", is_flag=True, help="Of slurm: print the job's script for sbatch, and submit nothing."
-)
-@click.option(
-    "--train", is_flag=True, help="Trainings in place of trials: [train] algorithm = [...], steps = N."
+    "--train", is_flag=True, help="Run trainings instead of trials: [train] algorithm = [...], steps = N."
 )
 @click.option(
     "--trial-limit",
     metavar="TIME",
-    help="A trial that takes longer is ended, like 90, '15 min'.  [default: the study's, or 1 h]",
+    help="Longest time of a trial: 90, '15 min'.  [default: the study's, or 1 h]",
 )
 @click.option(
     "--retries",
     type=click.IntRange(0),
     metavar="N",
-    help="How often a trial that failed is tried again.  [default: the study's, or 2]",
+    help="Number of times that a failed trial is repeated.  [default: the study's, or 2]",
 )
 @click.option(
     "--merge",
@@ -101,7 +99,7 @@ Examples:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Take in the results of another folder of a study, and run nothing; repeatable.",
+    help="Add the results of another folder of a study; run nothing; repeatable.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Count the trials, measure a few, estimate time and bytes; keep nothing."
@@ -128,8 +126,8 @@ def command(
 ) -> int:
     """Run every point of STUDY's grid, once per algorithm and seed, into a folder of results.
 
-    The same command goes on after anything that stopped it: a trial that has a result, by a hash of all that decides
-    it, is not run again. A trial that fails or hangs is tried again, then noted, and the rest goes on.
+    The same command resumes after any interruption: trials with a result, identified by a hash of all that determines
+    it, are not run again. A trial that fails or hangs is repeated, then noted; the others continue.
 
     Exit codes: 0 done, 1 a trial failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

@@ -41,7 +41,7 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder of the run: policy, curves. Of ltp-rates: the file.",
+    help="Folder for policy and curves; ltp-rates: the file.",
 )
 @click.option(
     "--algorithm",
@@ -53,14 +53,18 @@ Examples:
     "--steps",
     type=click.IntRange(1),
     metavar="N",
-    help="Slots in all; of ltp-rates: trials.  [default: the algorithm's]",
+    help="Slots in total; ltp-rates: trials.  [default: the algorithm's]",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), metavar="K", help="Of all that is drawn.  [default: 1, or the run's]"
+    "--seed", type=click.IntRange(0), metavar="K", help="Seed of the training.  [default: 1, or the run's]"
 )
-@click.option("--resume", is_flag=True, help="Go on where the run stopped; begin it where there is none.")
+@click.option("--resume", is_flag=True, help="Continue the run; start it if there is none.")
 @click.option(
-    "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Of the network."
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Device of the network.",
 )
 @LIMIT
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -77,8 +81,8 @@ def command(
 ) -> int:
     """Train a controller on SCENARIO and write its policy for `dstcc emulate --controller`.
 
-    Ctrl-C saves; --resume then goes on, bit for bit on a CPU. `ltp-rates` learns the repair of `ltp` with erasure
-    coding, a table that `coding.repair` of a scenario names; it is done in minutes and not resumed.
+    Ctrl-C saves a checkpoint; --resume continues, bit for bit on a CPU. `ltp-rates` learns a table of repair shares of
+    `ltp` with erasure coding, for `coding.repair` of a scenario; it takes minutes and cannot be resumed.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

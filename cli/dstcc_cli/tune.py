@@ -63,10 +63,10 @@ def command(
 ) -> None:
     """Choose the settings of stock congestion controls that play most on SCENARIO, and print each as a [[variant]].
 
-    Time scale, initial window, lanes, window per lane or link, longest timeout, and CUBIC's HyStart are tried one
-    after another, from the scenario's values and from those of its variants; what raises the mean of weighted_layers
-    over the seeds is kept. Append the output to SCENARIO: `dstcc emulate` then runs the tuned control beside the
-    others, and a report says on which seeds it was chosen. Each setting that was tried goes to stderr.
+    Time scale, initial window, lanes, window per lane or link, longest timeout, and CUBIC's HyStart are varied one
+    after another, from the scenario's values and from those of its variants; a change that raises the mean of
+    weighted_layers over the seeds is kept. Append the output to SCENARIO: `dstcc emulate` then runs the tuned control
+    with the others, and a report names the seeds on which it was chosen. stderr shows each setting tried.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """

@@ -117,7 +117,9 @@ def _number(text: str, kind: str, where: str) -> Any:
         known = f"one of {', '.join(factors)}"
         hint = f"did you mean '{number} {near[0]}'?" if near else known
         if not unit:
-            hint = f"write {number} without quotes, or with {known}"
+            negative = number.startswith("-") and kind != "_db"
+            plain = f"a {measure} is not negative; write a number" if negative else f"write {number}"
+            hint = f"{plain} without quotes, or with {known}"
         raise ScenarioError(
             f"{where}: {'no unit' if not unit else f'{unit!r} is no unit'} of a {measure}; {hint}"
         )

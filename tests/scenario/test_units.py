@@ -81,7 +81,12 @@ def test_other_texts_stay() -> None:
     [
         ("rate_bps", "4 Mbit", "'Mbit' is no unit of a rate; did you mean '4 Mbit/s'?"),
         ("rate_bps", "4 mbit/s", "did you mean '4 Mbit/s'?"),
-        ("rate_bps", "-4", "no unit of a rate; write -4 without quotes, or with one of bit/s, "),
+        (
+            "rate_bps",
+            "-4",
+            "no unit of a rate; a rate is not negative; write a number without quotes, or with one of bit/s, ",
+        ),
+        ("rate_bps", "4", "no unit of a rate; write 4 without quotes, or with one of bit/s, "),
         ("delay_s", "20 minutes", "is no unit of a time"),
         ("delay_s", "20 m", "'m' is no unit of a time; did you mean '20 ms'?"),
         ("queue_bytes", "64 kbit", "is no unit of a size"),
