@@ -28,13 +28,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from .learner import Slot, Weights
+from .learner import Kept, Slot, Weights
 from .recipes.drl_cc import DdpgSettings
 from .replay import Replay
 from .streams import generator
-from .torches import begin_optimiser, chain, draw, load_tensors, named_tensors, to_numpy
+from .torches import Changed, TorchKept, chain, draw, to_numpy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dstcc.learn.spaces.actions import ActionSpace
@@ -92,7 +94,7 @@ class Critic(nn.Module):
         return _relus(self.head, self.reader(torch.cat([values, actions[..., None]], dim=2), mask))
 
 
-class Ddpg:
+class Ddpg(TorchKept):
     """A :class:`~dstcc.learn.algorithms.learner.Learner` with a replay memory."""
 
     group = 1
@@ -113,7 +115,6 @@ class Ddpg:
             for network, rate in ((self.actor, settings.actor_rate), (self.critic, settings.critic_rate))
         )
         self.replay = Replay(settings.buffer, observation.size, self.subflows, np.float32)
-        self.updates = 0
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
 
     def act(
@@ -136,10 +137,9 @@ class Ddpg:
                 "discount": self.settings.discount * ~slot.terminated,
             }
         )
-        recipe, loss = self.recipe, None
-        if step >= recipe.warm_up:
-            for _ in range(step // recipe.learn_every - (step - recipe.episodes) // recipe.learn_every):
-                loss = self._learn()
+        loss = None
+        for _ in range(self.recipe.updates_due(step)):
+            loss = self._learn()
         return loss
 
     def exploration(self, step: int) -> float:
@@ -160,31 +160,24 @@ class Ddpg:
         tensors["lstm.bias"] = to_numpy(cell.bias_ih + cell.bias_hh).copy()
         return Weights({"kind": "lstm-actor", "activation": "relu"}, tensors, True)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        arrays = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
-        return arrays | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of noise, and of batches."""
+        return {"explore": self._explore, "draw": self._draw}
 
-    def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return {
-            "updates": self.updates,
-            "added": self.replay.added,
-            "explore": self._explore.bit_generator.state,
-            "draw": self._draw.bit_generator.state,
-        }
+    def parts(self) -> dict[str, Kept]:
+        """The memory."""
+        return {"replay.": self.replay}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        self.updates = document["updates"]
-        self._explore.bit_generator.state = document["explore"]
-        self._draw.bit_generator.state = document["draw"]
-        memory = {name.removeprefix("replay."): arrays[name] for name in arrays if name.startswith("replay.")}
-        self.replay.restore(memory, document["added"])
-        if self.updates:
-            for network, optimiser in zip((self.actor, self.critic), self._optimisers, strict=True):
-                begin_optimiser(network, optimiser)
-        load_tensors(self._tensors(), arrays)
+    def changed(self) -> Sequence[Changed]:
+        """Actor, critic and their copies."""
+        of_actor, of_critic = self._optimisers
+        actor, critic = self._targets
+        return (
+            Changed("actor", self.actor, of_actor, "adam.actor"),
+            Changed("critic", self.critic, of_critic, "adam.critic"),
+            Changed("target.actor", actor),
+            Changed("target.critic", critic),
+        )
 
     def _learn(self) -> float:
         drawn = self.replay.sample(self._draw, self.settings.batch)
@@ -211,15 +204,6 @@ class Ddpg:
 
     def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
         return torch.from_numpy(observations.reshape(-1, self.subflows, self.features)).to(self.device)
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        of_actor, of_critic = self._optimisers
-        tensors = named_tensors(self.actor, of_actor, "actor") | named_tensors(
-            self.critic, of_critic, "critic"
-        )
-        for name, copy in zip(("actor", "critic"), self._targets, strict=True):
-            tensors |= {f"target.{name}.{key}": tensor for key, tensor in copy.state_dict().items()}
-        return tensors
 
 
 def _relus(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .dqn import Layers
-    from .learner import Slot
+    from .learner import Kept, Slot
     from .recipe import Recipe
     from .replay import Transitions
     from .torches import ValueNetwork
@@ -137,18 +137,9 @@ class DelayedOffPolicy(OffPolicy):
         branches = 1 if action.single else len(branched(action).branches)
         self._nstep = NStep(settings.n_step, settings.discount, recipe.episodes, observation.size, branches)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return super().arrays() | {f"nstep.{name}": values for name, values in self._nstep.arrays().items()}
-
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        super().restore(arrays, document)
-        head = "nstep."
-        waiting = {
-            name.removeprefix(head): values for name, values in arrays.items() if name.startswith(head)
-        }
-        self._nstep.restore(waiting)
+    def parts(self) -> dict[str, Kept]:
+        """What waits for its reward, too."""
+        return {**super().parts(), "nstep.": self._nstep}
 
     def _dqn(
         self,

@@ -26,13 +26,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from dstcc.errors import InputError
-
-from .learner import Weights
+from .learner import Kept, Weights
 from .recipes.iodst_dqn import DqnSettings
-from .replay import Replay, Transitions, fill
+from .replay import Replay, Transitions
 from .streams import generator
-from .torches import ValueNetwork
+from .torches import Changed, TorchKept, ValueNetwork
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +76,7 @@ class Network(ValueNetwork):
         return [_arrays(layer) for layer in (*self.hidden, self.advantage)]
 
 
-class Dqn:
+class Dqn(TorchKept):
     """A learner: :meth:`act`, :meth:`remember`, :meth:`learn`; the same calls give the same bits on a CPU."""
 
     def __init__(
@@ -89,7 +87,6 @@ class Dqn:
         self.target.requires_grad_(False)
         self.optimiser = torch.optim.Adam(self.online.parameters(), lr=settings.learning_rate, fused=True)
         self.replay = Replay(settings.buffer, features, len(self.branches))
-        self.updates = 0
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
         self._starts = torch.tensor([0, *np.cumsum(self.branches)[:-1]], device=self.device)
 
@@ -165,55 +162,17 @@ class Dqn:
         """The mean over the branches of values (B, branches), (B,)."""
         return values.mean(dim=1)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Networks, optimiser and memory, for a checkpoint."""
-        arrays = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
-        for name, tensor in self._tensors().items():
-            arrays[name] = tensor.detach().cpu().numpy()
-        return arrays
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of random actions, and of batches."""
+        return {"explore": self._explore, "replay": self._draw}
 
-    def document(self) -> dict[str, Any]:
-        """Counters and generators, for a checkpoint."""
-        return {
-            "updates": self.updates,
-            "added": self.replay.added,
-            "explore": self._explore.bit_generator.state,
-            "replay": self._draw.bit_generator.state,
-        }
+    def parts(self) -> dict[str, Kept]:
+        """The memory."""
+        return {"replay.": self.replay}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """Back from :meth:`arrays` and :meth:`document`; raises InputError for those of another learner."""
-        self.updates = document["updates"]
-        self._explore.bit_generator.state = document["explore"]
-        self._draw.bit_generator.state = document["replay"]
-        memory = {name.removeprefix("replay."): arrays[name] for name in arrays if name.startswith("replay.")}
-        self.replay.restore(memory, document["added"])
-        if self.updates:
-            self._begin_optimiser()
-        for name, tensor in self._tensors().items():
-            values = arrays.get(name)
-            if values is None:
-                raise InputError(f"{name}: missing")
-            copy = tensor.detach().cpu().numpy().copy()
-            fill(copy, values, name)
-            with torch.no_grad():
-                tensor.copy_(torch.from_numpy(copy))
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        """Everything that an update changes, by name."""
-        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
-        tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
-        for name, parameter in self.online.named_parameters():
-            for part, tensor in self.optimiser.state[parameter].items():
-                tensors[f"adam.{name}.{part}"] = tensor
-        return tensors
-
-    def _begin_optimiser(self) -> None:
-        """Make Adam's moments exist (it makes them with the first update)."""
-        for parameter in self.online.parameters():
-            parameter.grad = torch.zeros_like(parameter)
-        self.optimiser.step()
-        self.optimiser.zero_grad()
+    def changed(self) -> Sequence[Changed]:
+        """Q and its copy."""
+        return Changed("online", self.online, self.optimiser), Changed("target", self.target)
 
 
 def _arrays(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -1,11 +1,13 @@
-"""What a training asks of a learner."""
+"""What a training asks of a learner, and what of it a checkpoint keeps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+
+from dstcc.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,3 +74,58 @@ class Learner(Protocol):
 
     def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """Back from both; raises InputError, KeyError or TypeError for those of another learner."""
+
+
+class Kept:
+    """What learning changes: whole numbers, generators, arrays, and parts that have some of these, too."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = ()
+    """Its whole numbers: attributes, and their names in a checkpoint."""
+
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Its generators."""
+        return {}
+
+    def held(self) -> Arrays:
+        """Its arrays, to be filled in place; their lengths may follow from the whole numbers."""
+        return {}
+
+    def parts(self) -> dict[str, Kept]:
+        """By what the names of their arrays begin with; what else they have is named as if it were its own."""
+        return {}
+
+    def arrays(self) -> Arrays:
+        """All arrays, for a checkpoint."""
+        arrays = self.held()
+        for name, part in self.parts().items():
+            arrays |= {f"{name}{key}": values for key, values in part.arrays().items()}
+        return arrays
+
+    def document(self) -> dict[str, Any]:
+        """Counters and generators, for a checkpoint."""
+        document = {name: getattr(self, name) for name in self.COUNTS}
+        document |= {name: draws.bit_generator.state for name, draws in self.draws().items()}
+        for part in self.parts().values():
+            document |= part.document()
+        return document
+
+    def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
+        """Back from both; raises InputError, KeyError or TypeError for those of another learner."""
+        for name in self.COUNTS:
+            setattr(self, name, document[name])
+        for name, draws in self.draws().items():
+            draws.bit_generator.state = document[name]
+        for name, values in self.held().items():
+            fill(values, arrays[name], name)
+        for name, part in self.parts().items():
+            mine = {key.removeprefix(name): arrays[key] for key in arrays if key.startswith(name)}
+            part.restore(mine, document)
+
+
+def fill(target: NDArray[Any], values: NDArray[Any], name: str) -> None:
+    """Copy ``values`` into ``target``; raises InputError for another shape or type."""
+    if target.shape != values.shape or target.dtype != values.dtype:
+        raise InputError(
+            f"{name}: {values.dtype} of shape {values.shape}, expected {target.dtype} {target.shape}"
+        )
+    target[...] = values

@@ -30,7 +30,7 @@ from dstcc.learn.policies.network import Mlp
 from dstcc.learn.spaces.scales import column
 
 from .dqn import Dqn
-from .learner import Slot, Weights
+from .learner import Kept, Slot, Weights
 from .recipes.iodst_dqn import DqnSettings
 from .recipes.mpquic_rl import SchedulerSettings
 from .streams import generator
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
     from .recipe import Recipe
 
 
-class MpquicRl:
+class MpquicRl(Kept):
     """A :class:`~dstcc.learn.algorithms.learner.Learner` of scheduling policies."""
 
     group = 1
+    COUNTS = ("actions",)
 
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
@@ -117,18 +118,20 @@ class MpquicRl:
         return self.dqn.online.weights()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`; the copy that acts is the target's."""
+        """The copy that acts is the target's."""
         return self.dqn.arrays()
 
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of policies at random."""
+        return {"policies": self._explore}
+
     def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        state = {"actions": self.actions, "policies": self._explore.bit_generator.state}
-        return {**state, "dqn": self.dqn.document()}
+        """See :class:`Kept`."""
+        return {**super().document(), "dqn": self.dqn.document()}
 
     def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        self.actions = document["actions"]
-        self._explore.bit_generator.state = document["policies"]
+        """See :class:`Kept`."""
+        super().restore(arrays, document)
         self.dqn.restore(arrays, document["dqn"])
         self._acting = self._copy()
 

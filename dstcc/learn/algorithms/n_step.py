@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .replay import fill
+from .learner import Kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float32]
 
 
-class NStep:
+class NStep(Kept):
     """Turns the steps of K episodes side by side into n-step transitions (Sutton, Machine Learning 1988).
 
     A step's transition is whole n steps later, or when its episode ends: then over the steps that were.
@@ -72,11 +72,6 @@ class NStep:
         waiting["count"][done] = 0
         return {name: np.concatenate([part[name] for part in complete]) for name in complete[0]}
 
-    def arrays(self) -> Transitions:
-        """What waits, for a checkpoint."""
+    def held(self) -> Transitions:
+        """What waits."""
         return dict(self._waiting)
-
-    def restore(self, arrays: Transitions) -> None:
-        """Back from :meth:`arrays`; raises InputError for what does not fit."""
-        for name, values in self._waiting.items():
-            fill(values, arrays[name], f"waiting {name}")

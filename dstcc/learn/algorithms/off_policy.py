@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dstcc.learn.spaces.branched import branched
 
 from .dqn import Dqn
-from .learner import Slot, Weights
+from .learner import Kept, Slot, Weights
 from .recipes.iodst_dqn import DqnSettings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .replay import Transitions
 
 
-class OffPolicy:
+class OffPolicy(Kept):
     """A :class:`~dstcc.learn.algorithms.dqn.Dqn` as a :class:`~dstcc.learn.algorithms.learner.Learner`."""
 
     group = 1
@@ -45,11 +45,9 @@ class OffPolicy:
     def take(self, slot: Slot, step: int) -> float | None:
         """Remember, and make the updates that are due."""
         self.dqn.remember(self._transitions(slot))
-        recipe, loss = self.recipe, None
-        due = step // recipe.learn_every - (step - recipe.episodes) // recipe.learn_every
-        if step >= recipe.warm_up and len(self.dqn.replay):
-            for _ in range(due):
-                loss = self.dqn.learn()
+        loss = None
+        for _ in range(self.recipe.updates_due(step) if len(self.dqn.replay) else 0):
+            loss = self.dqn.learn()
         return loss
 
     def _dqn(
@@ -81,14 +79,6 @@ class OffPolicy:
         """A chain of layers."""
         return self.dqn.online.weights()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return self.dqn.arrays()
-
-    def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return self.dqn.document()
-
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        self.dqn.restore(arrays, document)
+    def parts(self) -> dict[str, Kept]:
+        """The DQN is all there is."""
+        return {"": self.dqn}

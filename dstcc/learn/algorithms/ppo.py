@@ -28,11 +28,12 @@ from torch import nn
 
 from .learner import Slot, Weights
 from .recipes.pbq import PpoSettings
-from .replay import fill
 from .streams import generator
-from .torches import begin_optimiser, chain, load_tensors, named_tensors, to_numpy
+from .torches import Changed, TorchKept, chain, to_numpy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dstcc.learn.spaces.actions import ActionSpace
@@ -59,7 +60,7 @@ class Networks(nn.Module):
         return run(self.actor, observations), value, mask
 
 
-class Ppo:
+class Ppo(TorchKept):
     """A :class:`~dstcc.learn.algorithms.learner.Learner` that learns from what its present policy did."""
 
     group = 1
@@ -74,7 +75,6 @@ class Ppo:
         draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
         self.networks = Networks(self.features, settings, draws).to(self.device)
         self.optimiser = torch.optim.Adam(self.networks.parameters(), lr=settings.learning_rate, fused=True)
-        self.updates = 0
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "batches")
         shape = settings.slots, recipe.episodes
         self._filled = np.zeros(1, dtype=np.int64)
@@ -121,32 +121,18 @@ class Ppo:
         """μ as the policy's ``per-subflow``."""
         return Weights({"kind": "per-subflow", "activation": "tanh"}, to_layers(self.networks.actor), True)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        arrays = {f"rollout.{name}": values for name, values in self._rollout.items()}
-        progress: dict[str, NDArray[Any]] = {"filled": self._filled, "drawn": self._drawn}
-        return arrays | progress | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+    def held(self) -> dict[str, NDArray[Any]]:
+        """The rollout so far."""
+        rollout = {f"rollout.{name}": values for name, values in self._rollout.items()}
+        return {**rollout, "filled": self._filled, "drawn": self._drawn}
 
-    def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return {
-            "updates": self.updates,
-            "explore": self._explore.bit_generator.state,
-            "draw": self._draw.bit_generator.state,
-        }
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of actions, and of batches."""
+        return {"explore": self._explore, "draw": self._draw}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        self.updates = document["updates"]
-        self._explore.bit_generator.state = document["explore"]
-        self._draw.bit_generator.state = document["draw"]
-        for name, values in self._rollout.items():
-            fill(values, arrays[f"rollout.{name}"], name)
-        fill(self._filled, arrays["filled"], "filled")
-        fill(self._drawn, arrays["drawn"], "drawn")
-        if self.updates:
-            begin_optimiser(self.networks, self.optimiser)
-        load_tensors(self._tensors(), arrays)
+    def changed(self) -> Sequence[Changed]:
+        """One network of both parts."""
+        return (Changed("net", self.networks, self.optimiser, "adam.net"),)
 
     def advantages(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Â and V of the rollout, both (slots, K)."""
@@ -214,9 +200,6 @@ class Ppo:
     def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
         values = observations.reshape(-1, self.subflows, self.features)
         return torch.from_numpy(values).to(self.device)
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        return named_tensors(self.networks, self.optimiser)
 
 
 def run(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:

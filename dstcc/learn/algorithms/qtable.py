@@ -26,9 +26,8 @@ import numpy as np
 from dstcc.learn.policies.network import ActionValues
 from dstcc.learn.spaces.branched import branched
 
-from .learner import Slot, Weights
+from .learner import Kept, Slot, Weights
 from .recipes.iodst_q import QTableSettings
-from .replay import fill
 from .streams import generator
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ HOLD = 1e-6
 """Where all else is equal (a state never seen), a window's α = 1 and β = 0."""
 
 
-class QTable:
+class QTable(Kept):
     """A tabular :class:`~dstcc.learn.algorithms.learner.Learner`; needs no torch, and no device."""
 
     group = 1
@@ -100,19 +99,13 @@ class QTable:
         document = {"kind": "table", "edges": [list(cuts) for cuts in self.edges]}
         return Weights(document, {"table": self.table.astype(np.float32)})
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+    def held(self) -> dict[str, NDArray[Any]]:
+        """The table, and how often each entry was visited."""
         return {"table": self.table, "visits": self.visits}
 
-    def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return {"explore": self._explore.bit_generator.state}
-
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        for name, values in self.arrays().items():
-            fill(values, arrays[name], name)
-        self._explore.bit_generator.state = document["explore"]
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of random actions."""
+        return {"explore": self._explore}
 
     def _rows(self, observations: NDArray[np.float32]) -> NDArray[np.int64]:
         return ActionValues.rows(self.edges, observations)

@@ -75,6 +75,11 @@ class Recipe:
         first, last = self.epsilon
         return first + (last - first) * min(step / self.epsilon_steps, 1.0)
 
+    def updates_due(self, step: int) -> int:
+        """Updates after the last step of all episodes, none while it warms up."""
+        before = step - self.episodes
+        return 0 if step < self.warm_up else step // self.learn_every - before // self.learn_every
+
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.errors import InputError
+from .learner import Kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,8 +18,10 @@ Transitions = dict[str, "NDArray[Any]"]
 ``discount`` (B,): what the value of ``next`` counts: γ, or 0 where the episode terminated."""
 
 
-class Replay:
+class Replay(Kept):
     """The last ``capacity`` transitions, in arrays that are allocated once (and cost memory as they fill)."""
+
+    COUNTS = ("added",)
 
     def __init__(
         self, capacity: int, features: int, branches: int, action: type[np.generic] = np.int32
@@ -50,21 +52,6 @@ class Replay:
         places = draws.integers(0, len(self), count)
         return {name: values[places] for name, values in self._arrays.items()}
 
-    def arrays(self) -> Transitions:
-        """What is in it, for a checkpoint."""
+    def held(self) -> Transitions:
+        """What is in it."""
         return {name: values[: len(self)] for name, values in self._arrays.items()}
-
-    def restore(self, arrays: Transitions, added: int) -> None:
-        """Back from :meth:`arrays`; raises InputError for what does not fit."""
-        self.added = added
-        for name, values in self._arrays.items():
-            fill(values[: len(self)], arrays[name], f"replay {name}")
-
-
-def fill(target: NDArray[Any], values: NDArray[Any], name: str) -> None:
-    """Copy ``values`` into ``target``; raises InputError for another shape or type."""
-    if target.shape != values.shape or target.dtype != values.dtype:
-        raise InputError(
-            f"{name}: {values.dtype} of shape {values.shape}, expected {target.dtype} {target.shape}"
-        )
-    target[...] = values

@@ -30,13 +30,14 @@ from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
 from .recipes.dstcc_lanes import RolloutSettings
-from .replay import fill
 from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network
 from .streams import generator
-from .torches import to_numpy
+from .torches import Changed, TorchKept, to_numpy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dstcc.learn.spaces.actions import ActionSpace
@@ -53,8 +54,10 @@ def group_size(action: BranchedActions) -> int:
     return 1 + len(action.windows) + sum(action.branches[action.subflows :])
 
 
-class Rollouts:
+class Rollouts(TorchKept):
     """A :class:`~dstcc.learn.algorithms.learner.Learner`; the fleet's episodes are whole groups."""
+
+    COUNTS = ("added", "updates")
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Rollouts:
         self._subflows = action.subflows
         sizes = len(action.windows), action.branches[action.subflows :]
         self._loss = RolloutLoss(action.subflows, *sizes, self.device)
-        self.added = self.updates = 0
+        self.added = 0
         self._returns = np.zeros(recipe.episodes)
         self._turns = np.zeros(recipe.episodes, dtype=np.int64)
         self._ended: dict[tuple[int, int], dict[int, float]] = {}
@@ -122,8 +125,8 @@ class Rollouts:
             self._turns[place] += 1
             if len(ended) == self.size:
                 self._close(key)
-        loss = None
-        due = step // self.recipe.learn_every - (step - self.recipe.episodes) // self.recipe.learn_every
+        loss, every = None, self.recipe.learn_every
+        due = step // every - (step - self.recipe.episodes) // every
         for _ in range(due if self.added >= self.settings.least else 0):
             loss = self._learn()
         return loss
@@ -136,11 +139,23 @@ class Rollouts:
         """The network of sets."""
         return self.network.weights()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+    def draws(self) -> dict[str, np.random.Generator]:
+        """Of batches."""
+        return {"draw": self._draw}
+
+    def held(self) -> dict[str, NDArray[Any]]:
+        """The groups that are whole, and how far the others are."""
         held = min(self.added, self.settings.memory)
         arrays = {f"data.{name}": values[:held] for name, values in self._data.items()}
-        arrays |= {"returns": self._returns, "turns": self._turns}
+        return arrays | {"returns": self._returns, "turns": self._turns}
+
+    def changed(self) -> Sequence[Changed]:
+        """The network of sets."""
+        return (Changed("network", self.network, self.optimiser),)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See :class:`Kept`; with the groups that are not whole."""
+        arrays = super().arrays()
         ended = [
             (*key, member, value) for key, members in self._ended.items() for member, value in members.items()
         ]
@@ -152,22 +167,11 @@ class Rollouts:
             arrays[f"seen.{name}"] = np.array(rows, dtype=self._data[name].dtype).reshape(
                 -1, self._data[name].shape[2]
             )
-        for name, tensor in self._tensors().items():
-            arrays[name] = tensor.detach().cpu().numpy()
         return arrays
 
-    def document(self) -> dict[str, Any]:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        return {"added": self.added, "updates": self.updates, "draw": self._draw.bit_generator.state}
-
     def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        self.added, self.updates = document["added"], document["updates"]
-        self._draw.bit_generator.state = document["draw"]
-        held = min(self.added, self.settings.memory)
-        for name, values in self._data.items():
-            fill(values[:held], arrays[f"data.{name}"], name)
-        self._returns, self._turns = arrays["returns"].copy(), arrays["turns"].copy()
+        """See :class:`Kept`."""
+        super().restore(arrays, document)
         self._ended, self._seen = {}, {}
         for group, turn, member, value in arrays["ended"].tolist():
             self._ended.setdefault((int(group), int(turn)), {})[int(member)] = value
@@ -176,15 +180,6 @@ class Rollouts:
         )
         for (group, turn), observation, chosen in rows:
             self._seen.setdefault((group, turn), []).append((observation.copy(), chosen.copy()))
-        if self.updates:
-            for parameter in self.network.parameters():  # Adam makes its moments with the first update
-                parameter.grad = torch.zeros_like(parameter)
-            self.optimiser.step()
-        for name, tensor in self._tensors().items():
-            values = tensor.detach().cpu().numpy().copy()
-            fill(values, arrays[name], name)
-            with torch.no_grad():
-                tensor.copy_(torch.from_numpy(values))
 
     def _close(self, key: tuple[int, int]) -> None:
         """A group is whole: keep some of what its policy saw, evenly over the episode, and what each choice brought."""
@@ -227,11 +222,3 @@ class Rollouts:
                 table[row, branch] = choice
                 row += 1
         return table
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        """Everything that an update changes, by name."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        for name, parameter in self.network.named_parameters():
-            for part, tensor in self.optimiser.state[parameter].items():
-                tensors[f"adam.{name}.{part}"] = tensor
-        return tensors

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
 
 from dstcc.errors import InputError
 
-from .replay import fill
+from .learner import Kept, fill
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,23 +50,60 @@ def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
     return array
 
 
-def named_tensors(
-    module: nn.Module, optimiser: torch.optim.Optimizer, name: str = "net"
-) -> dict[str, torch.Tensor]:
-    """A network's tensors and its optimiser's moments."""
-    tensors = {f"{name}.{key}": tensor for key, tensor in module.state_dict().items()}
-    for key, parameter in module.named_parameters():
-        for part, tensor in optimiser.state[parameter].items():
-            tensors[f"adam.{name}.{key}.{part}"] = tensor
-    return tensors
+@dataclass(frozen=True)
+class Changed:
+    """A network that updates change, and its optimiser; a copy of another has none."""
+
+    name: str
+    """Of its tensors."""
+    network: nn.Module
+    optimiser: torch.optim.Optimizer | None = None
+    moments: str = "adam"
+    """Of the optimiser's tensors."""
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The network's and the optimiser's."""
+        tensors = {f"{self.name}.{key}": tensor for key, tensor in self.network.state_dict().items()}
+        for key, parameter in self.network.named_parameters() if self.optimiser else ():
+            assert self.optimiser is not None
+            for part, tensor in self.optimiser.state[parameter].items():
+                tensors[f"{self.moments}.{key}.{part}"] = tensor
+        return tensors
+
+    def begin(self) -> None:
+        """Make Adam's moments exist (it makes them with the first update)."""
+        if self.optimiser is None:
+            return
+        for parameter in self.network.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
 
 
-def begin_optimiser(module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Make Adam's moments exist (it makes them with the first update)."""
-    for parameter in module.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    optimiser.step()
-    optimiser.zero_grad()
+class TorchKept(Kept, ABC):
+    """With networks."""
+
+    COUNTS: ClassVar[tuple[str, ...]] = ("updates",)
+    updates = 0
+
+    @abstractmethod
+    def changed(self) -> Sequence[Changed]:
+        """Its networks."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See :class:`Kept`."""
+        return super().arrays() | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+        """See :class:`Kept`."""
+        super().restore(arrays, document)
+        if self.updates:
+            for one in self.changed():
+                one.begin()
+        load_tensors(self._tensors(), arrays)
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {name: tensor for one in self.changed() for name, tensor in one.tensors().items()}
 
 
 def load_tensors(tensors: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -26,7 +26,7 @@ def test_the_oldest_make_room_and_a_copy_goes_on_alike():
     )  # 500 draws of 8 miss one with probability 8·(7/8)^500 < 1e-28
     assert (drawn["next"] == drawn["observation"] + 1).all()
     copy = Replay(8, 1, 1)
-    copy.restore(replay.arrays(), replay.added)
+    copy.restore(replay.arrays(), replay.document())
     for memory in (replay, copy):
         memory.add(_transitions(10, 3))
     assert (copy.arrays()["reward"] == replay.arrays()["reward"]).all()
@@ -35,5 +35,5 @@ def test_the_oldest_make_room_and_a_copy_goes_on_alike():
 def test_arrays_of_another_memory_are_refused():
     replay = Replay(8, 1, 1)
     replay.add(_transitions(0, 3))
-    with pytest.raises(InputError, match="replay observation"):
-        Replay(8, 2, 1).restore(replay.arrays(), replay.added)
+    with pytest.raises(InputError, match="observation: float32"):
+        Replay(8, 2, 1).restore(replay.arrays(), replay.document())
