@@ -15,10 +15,12 @@ from pathlib import Path
 import click
 
 from dstcc.report.printed import heading, line
-from dstcc.run.backends import backend_of
-from dstcc.run.trials import Judge, Trial, iter_trials, load_controllers, trial_keys
-from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
+from dstcc.run import Trial
+from dstcc.scenario import Scenario
 from dstcc.stats import paired_difference
+
+from .played import mission as mission_of
+from .played import plays
 
 WITHIN = 0.03
 """What the backends may differ by."""
@@ -26,13 +28,7 @@ WITHIN = 0.03
 
 def trials_of(scenario: Scenario, backend: str, jobs: int) -> dict[int, Trial]:
     """The trials under the scenario's policy, by seed."""
-    source, carrier = load_source(scenario), backend_of(backend)
-    policies = load_controllers(scenario, source)
-    carrier.check(scenario, source, policies)
-    keys = [key for key in trial_keys(scenario) if key.controller is not None]
-    judge = Judge(source, wanted=False)
-    trials = iter_trials(scenario, source, judge, backend=carrier, policies=policies, jobs=jobs, only=keys)
-    return {trial.key.seed: trial for trial in trials}
+    return {one.key.seed: one for one in plays(scenario, jobs=jobs, backend=backend, steered=True)}
 
 
 def metric(trial: Trial, name: str) -> float:
@@ -51,22 +47,22 @@ def metric(trial: Trial, name: str) -> float:
 def main(mission: Path, controller: str, seeds: int, overrides: tuple[str, ...], jobs: int) -> None:
     """Print the table."""
     given = [f"transport.controller={controller}", f"run.seeds={seeds}", *overrides]
-    scenario = load_scenario(mission, [parse_override(one) for one in given])
+    scenario = mission_of(mission, *given)
     simulated, carried = (trials_of(scenario, name, jobs) for name in ("simulator", "kernel"))
     titles = ("seed", "simulator", "kernel", "difference", "guard, simulator", "guard, kernel")
     heading(f"{scenario.scenario.name}, {controller}", titles)
-    plays = [
+    played = [
         {seed: metric(one, "weighted_layers") for seed, one in all_.items()} for all_ in (simulated, carried)
     ]
-    for seed in plays[0]:
+    for seed in played[0]:
         guards = [f"{metric(all_[seed], 'guard_actions'):.0f}" for all_ in (simulated, carried)]
-        ours, theirs = plays[0][seed], plays[1][seed]
+        ours, theirs = played[0][seed], played[1][seed]
         line(str(seed), f"{ours:.4f}", f"{theirs:.4f}", f"{theirs - ours:+.4f}", *guards)
-    paired = paired_difference(plays[1], plays[0])
+    paired = paired_difference(played[1], played[0])
     if paired is None:
         return
     low, high = paired.mean.bounds()
-    means = [f"{sum(values.values()) / len(values):.4f}" for values in plays]
+    means = [f"{sum(values.values()) / len(values):.4f}" for values in played]
     line("mean", *means, f"{paired.mean.value:+.4f} [{low:+.4f}, {high:+.4f}]", "", "")
     sys.exit(int(abs(paired.mean.value) > WITHIN))
 

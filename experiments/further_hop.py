@@ -17,9 +17,10 @@ import numpy as np
 
 from dstcc.algorithms import CONGESTION, COUPLED
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import run_trials
 from dstcc.scenario import Scenario
 from dstcc.scenario.load import parse_scenario
+
+from .played import plays
 
 RATE_BPS, OTHERS_BPS, LIGHT_S = 1_000_000, 500_000, 10.0
 FASTER_BPS = 4_000_000
@@ -65,7 +66,7 @@ def scenario_of(control: str, hops: int, seeds: int) -> Scenario:
 def shares(control: str, hops: int, seeds: int) -> list[float]:
     """One a seed."""
     found = []
-    for trial in run_trials(scenario_of(control, hops, seeds), quality=False, jobs=1):
+    for trial in plays(scenario_of(control, hops, seeds)):
         if trial.outcome is None:
             raise click.ClickException(f"{trial.id}: {trial.error}")
         objects, payload = trial.outcome.result.objects, trial.outcome.setup.objects.payload_bytes

@@ -10,7 +10,6 @@ weighted_layers, paired by seeds. SCENARIO is examples/relays/further-on.toml un
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import click
@@ -18,15 +17,9 @@ import click
 from dstcc.errors import DstccError
 from dstcc.learn.paths.measure import Rates
 from dstcc.report.printed import heading, interval, line
-from dstcc.run.trials import Judge, iter_trials, trial_keys
-from dstcc.scenario import load_source
 from dstcc.stats import paired_difference
 
-from .played import mission, values_of
-
-if TYPE_CHECKING:
-    from dstcc.run.trials import Trial
-    from dstcc.scenario import Scenario
+from .played import mission, plays, values_of
 
 METRICS = {
     "weighted_layers": ("`weighted_layers`", 3),
@@ -37,13 +30,6 @@ METRICS = {
 """What is printed: a metric's title and its digits."""
 
 
-def driven(scenario: Scenario) -> list[Trial]:
-    """The trials under the controller."""
-    keys = [key for key in trial_keys(scenario) if key.controller is not None and key.variant is None]
-    source = load_source(scenario)
-    return list(iter_trials(scenario, source, Judge(source, wanted=False), only=keys))
-
-
 @click.command(help=__doc__.split("\n")[0] if __doc__ else None)
 @click.argument("scenario", type=click.Path(path_type=Path), default=Path("examples/relays/further-on.toml"))
 @click.option("--seeds", type=click.IntRange(2), default=10, show_default=True)
@@ -52,9 +38,9 @@ def main(scenario: Path, seeds: int) -> None:
     overrides = ('transport.controller="dstcc-lanes"', f"run.seeds={seeds}")
     try:
         loaded = mission(scenario, *overrides)
-        found = driven(loaded)
+        found = plays(loaded, jobs=None, steered=True)
         with mock.patch.object(Rates, "LOOKS_FURTHER_ON", False):
-            blind = driven(loaded)
+            blind = plays(loaded, jobs=None, steered=True)
     except DstccError as error:
         raise click.ClickException(str(error)) from None
     heading(

@@ -18,9 +18,10 @@ import click
 import numpy as np
 
 from dstcc.atomic import atomic_write
-from dstcc.run.backends import backend_of
-from dstcc.run.trials import Judge, Trial, iter_trials, trial_keys
-from dstcc.scenario import Scenario, load_source
+from dstcc.run import Trial
+from dstcc.scenario import Scenario
+
+from .played import plays
 
 COLUMNS = (
     *("cell", "hops", "transport", "seeds", "simulator", "sd", "kernel", "sd", "ratio", "z"),
@@ -115,13 +116,7 @@ def scenario_of(cell: str, seeds: int) -> Scenario:
 
 def trials_of(scenario: Scenario, backend: str, jobs: int) -> list[Trial]:
     """All of them, by seed."""
-    source, carrier = load_source(scenario), backend_of(backend)
-    carrier.check(scenario, source, {})
-    judge = Judge(source, wanted=False)
-    trials = iter_trials(
-        scenario, source, judge, backend=carrier, policies={}, jobs=jobs, only=list(trial_keys(scenario))
-    )
-    return sorted(trials, key=lambda trial: trial.key.seed)
+    return sorted(plays(scenario, jobs=jobs, backend=backend), key=lambda trial: trial.key.seed)
 
 
 def numbers_of(trials: list[Trial]) -> tuple[np.ndarray[Any, Any], ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dstcc.run import run_trials
-from dstcc.scenario import Scenario, load_scenario, parse_override
+from dstcc.run.backends import backend_of
+from dstcc.run.trials import Judge, iter_trials, load_controllers, trial_keys
+from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
 
 if TYPE_CHECKING:
     from dstcc.metrics import Metrics
@@ -60,6 +61,14 @@ def values_of(trials: Iterable[Trial], metric: str = PLAYED) -> list[float]:
     return [float(metrics.flat()[metric] or 0.0) for metrics in metrics_of(trials)]
 
 
-def plays(scenario: Scenario, *, jobs: int | None = 1) -> list[Trial]:
-    """Its trials, without scores of pictures."""
-    return run_trials(scenario, quality=False, jobs=jobs)
+def plays(
+    scenario: Scenario, *, jobs: int | None = 1, backend: str = "simulator", steered: bool = False
+) -> list[Trial]:
+    """Its trials, without scores of pictures; or those under its own controllers only."""
+    source, carrier = load_source(scenario), backend_of(backend)
+    policies = load_controllers(scenario, source)
+    carrier.check(scenario, source, policies)
+    keys = [key for key in trial_keys(scenario) if not steered or (key.controller and key.variant is None)]
+    judge = Judge(source, wanted=False)
+    trials = iter_trials(scenario, source, judge, backend=carrier, policies=policies, jobs=jobs, only=keys)
+    return list(trials)
