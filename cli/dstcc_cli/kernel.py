@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from dstcc_kernel.source import RELEASES
 
 from .output import console, emit_json, notices, progress
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from dstcc_kernel.build import Built
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-RELEASES = ("6.1", "6.12")
-"""Of :data:`dstcc_kernel.source.RELEASES`, which `--help` does not import."""
 
 
 def _choose(context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -30,7 +29,7 @@ def _choose(context: click.Context, _option: click.Parameter, name: str | None) 
 WHICH = click.option(
     "--kernel",
     "release",
-    type=click.Choice(RELEASES),
+    type=click.Choice(list(RELEASES)),
     callback=_choose,
     expose_value=False,
     help="Linux version.  [default: $DSTCC_KERNEL, else 6.12]",

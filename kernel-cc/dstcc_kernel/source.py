@@ -42,23 +42,17 @@ class Release:
     """Symbols and values beside those of all versions."""
     patch: str = ""
     """A file of ``kernel-cc/mptcp``; its scheduler is then built in. "": the source stays as it is."""
-
-    @property
-    def receiver(self) -> str:
-        """Its receiver's name in :class:`~dstcc.engine.TcpConstants`."""
-        return f"linux-{self.name}"
-
-    @property
-    def scheduler(self) -> str:
-        """What its MPTCP's own scheduler is called among :data:`~dstcc.algorithms.SCHEDULERS`."""
-        return "linux" if self.name == DEFAULT else f"linux-{self.name}"
+    receiver: str = "linux-6.12"
+    """In :class:`~dstcc.engine.TcpConstants` the name of a receiver that does as its own."""
+    scheduler: str = "linux"
+    """Likewise its MPTCP's own scheduler among :data:`~dstcc.algorithms.SCHEDULERS`."""
 
     def window_256(self, mss_bytes: int) -> int:
         """The 256ths of its receive buffer, as the kernel counts that, to which a receiver's window grows.
 
         A half on 6.1; later as much as payload has in the memory of a full segment.
         """
-        if self.name == "6.1" or mss_bytes < MEASURED:
+        if self.receiver == "linux-6.1" or mss_bytes < MEASURED:
             return 128
         return mss_bytes * 256 // (mss_bytes + BESIDE)
 
@@ -81,7 +75,7 @@ class Release:
 RELEASES = {
     release.name: release
     for release in (
-        Release("6.1"),
+        Release("6.1", receiver="linux-6.1", scheduler="linux-6.1"),
         Release(
             "6.12",
             lacks=frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER"}),  # since 6.2 a kernel always does
