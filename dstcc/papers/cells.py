@@ -16,8 +16,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
-from dstcc.atomic import atomic_write
 from dstcc.engine import _engine
+from dstcc.errors import RunError
+from dstcc.run.entries import Entries
 from dstcc.version import __version__
 
 SCHEMA = 1
@@ -77,31 +78,18 @@ class Store:
     def find(self, key: str) -> Outcome | None:
         """A finished cell, if its file is whole."""
         try:
-            kept = json.loads(self._file(key).read_bytes())
-            if kept["key"] != key or kept["sha256"] != _digest(kept["outcome"]):
-                return None
-            return Outcome(**kept["outcome"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return Outcome(**Entries(self.folder).load(key)[0])
+        except (OSError, RunError, TypeError):
             return None
 
     def keep(self, key: str, outcome: Outcome) -> None:
         """Write a finished cell, and forget its state."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        document = outcome.document()
-        whole = {"key": key, "sha256": _digest(document), "outcome": document}
-        atomic_write(self._file(key), json.dumps(whole, allow_nan=False) + "\n")
+        Entries(self.folder).save(key, outcome.document())
         shutil.rmtree(self.scratch(key), ignore_errors=True)
 
     def scratch(self, key: str) -> Path:
         """Where a cell may keep the state of unfinished work."""
         return self.folder / f"{key}.unfinished"
-
-    def _file(self, key: str) -> Path:
-        return self.folder / f"{key}.json"
-
-
-def _digest(document: Any) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def number(value: float | None) -> float | None:
