@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+
+from dstcc.errors import did_you_mean
 
 RECONSTRUCTED = "(reconstruction)"
 """The mark of an algorithm whose source leaves gaps that we filled."""
@@ -383,10 +384,8 @@ def rule_for(name: str, kind: str) -> str | None:
         return None
     if name == OWN:
         return f'is no {kind} but brings its own: --controller {OWN}, or controller = "{OWN}"'
-    near = get_close_matches(name, names, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
     what = "congestion control" if kind == "congestion" else kind
-    return f"no such {what} in this version ({', '.join(names)}){hint}"
+    return f"no such {what} in this version ({', '.join(names)}){did_you_mean(name, names)}"
 
 
 CODE_RATES = "ltp-rates"

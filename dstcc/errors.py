@@ -20,6 +20,8 @@ from a file or a user it shows :func:`printable` and :func:`shortened`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,3 +94,14 @@ def printable(text: str) -> str:
 def shortened(text: str) -> str:
     """A text of the user's in a message: its beginning, if it is long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of a message on a name that there is not: ``; did you mean 'cubic'?``, or nothing where none is near."""
+    near = get_close_matches(name, names, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def near_or_known(name: str, names: Iterable[str]) -> str:
+    """The same where the message lists no names: the near one, else all."""
+    return did_you_mean(name, names).removeprefix("; ") or f"known: {', '.join(names)}"

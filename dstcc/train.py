@@ -6,13 +6,12 @@ Learners are imported when they are asked for: some need torch.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import CODE_RATES, RENAMED
 from dstcc.atomic import said_of
-from dstcc.errors import InputError
+from dstcc.errors import InputError, did_you_mean
 from dstcc.forecast.recipe import NAME as FORECASTER
 from dstcc.forecast.recipe import Recipe as ForecastRecipe
 from dstcc.learn.algorithms.recipes import RECIPES
@@ -45,8 +44,7 @@ def any_recipe(name: str) -> Recipe:
     if name in RECIPES:
         return RECIPES[name]
     names = (*RECIPES, FORECASTER, CODE_RATES)
-    near = get_close_matches(name, names, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
+    hint = did_you_mean(name, names)
     raise InputError(f"--algorithm {name}: no such algorithm to train ({', '.join(names)}){hint}")
 
 

@@ -14,14 +14,13 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from io import StringIO
 from typing import Any, Never
 
 import click
 
-from dstcc.errors import DstccError, printable, shortened
+from dstcc.errors import DstccError, did_you_mean, printable, shortened
 from dstcc.version import __version__
 
 from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory
@@ -95,9 +94,7 @@ class LazyGroup(click.Group):
         """Find the command that ``args`` name; explain names that are unknown."""
         name = args[0]
         if name not in COMMANDS:
-            near = get_close_matches(name, COMMANDS, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"no command '{name}'{hint}", ctx)
+            raise click.UsageError(f"no command '{name}'{did_you_mean(name, COMMANDS)}", ctx)
         least_memory()
         return super().resolve_command(ctx, args)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import OWN, TRANSFERS, algorithm_name, mark
-from dstcc.errors import InputError, RunError
+from dstcc.errors import InputError, RunError, did_you_mean
 from dstcc.metrics import LEVELS
 from dstcc.run import load_run
 from dstcc.run.record import LINKS, parse, parse_contacts
@@ -56,8 +55,7 @@ def _chosen(report: Report, against: str) -> str:
     names = {plain_name(name): name for name in finished} | {name: name for name in finished}
     if against in names:
         return names[against]
-    near = get_close_matches(against, names, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
+    hint = did_you_mean(against, names)
     known = ", ".join(finished) or "none finished"
     raise InputError(f"--against: '{against}' is no algorithm of these runs ({known}){hint}")
 

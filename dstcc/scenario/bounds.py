@@ -6,13 +6,13 @@ import operator
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
 from dstcc.algorithms import controllers as known_controllers
+from dstcc.errors import near_or_known
 from dstcc.metrics import METRICS, is_metric
 
 from .fields import broken
@@ -71,9 +71,7 @@ def parse_bound(key: str, text: str, names: Collection[str] | None = ()) -> Boun
     who, metric = _split(key)
     if not is_metric(metric):
         name = metric or who
-        near = get_close_matches(name, METRICS, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(METRICS)}"
-        raise broken(f"no metric '{name}'; {hint}", key=key)
+        raise broken(f"no metric '{name}'; {near_or_known(name, METRICS)}", key=key)
     if who in (names or ()) or who in known_controllers():
         return Bound(key, text.strip(), metric, None, None, who, limits)
     congestion, _, scheduler = who.partition("+")

@@ -6,7 +6,6 @@ run, and they keep times in nanoseconds from overflowing an int64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -22,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from dstcc.errors import near_or_known
 
 MAX_TIME_S = 1e9
 """31 years; an int64 holds nine times that in nanoseconds."""
@@ -64,9 +65,7 @@ class ScenarioTable(BaseModel):
             if key in cls.later:
                 raise broken(f"not available in this version of dstcc; {cls.later[key]}", key=key)
             if key not in known:
-                near = get_close_matches(str(key), known, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-                raise broken(f"unknown key; {hint}", key=str(key))
+                raise broken(f"unknown key; {near_or_known(str(key), known)}", key=str(key))
         return data
 
 
@@ -179,17 +178,14 @@ class BodyPair(ScenarioTable):
 
         for name in self.bodies:
             if name not in BODIES:
-                raise broken(f"no body '{name}'; {_hint(name, BODIES)}", key="bodies")
+                raise broken(f"no body '{name}'; {near_or_known(name, BODIES)}", key="bodies")
         if self.bodies[0] == self.bodies[1]:
             raise broken("needs two different bodies", key="bodies")
         if self.ephemeris not in EPHEMERIDES:
-            raise broken(f"no '{self.ephemeris}'; {_hint(self.ephemeris, EPHEMERIDES)}", key="ephemeris")
+            raise broken(
+                f"no '{self.ephemeris}'; {near_or_known(self.ephemeris, EPHEMERIDES)}", key="ephemeris"
+            )
         return self
-
-
-def _hint(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(name, list(names), 1)
-    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
 
 
 def _kind_of_delay(value: Any) -> str:

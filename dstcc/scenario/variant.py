@@ -7,7 +7,6 @@ the model (the engine's configuration, the kernel's job) needs no knowledge of v
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
@@ -23,6 +22,7 @@ from dstcc.algorithms import (
     TRANSFERS,
     unmet,
 )
+from dstcc.errors import near_or_known
 from dstcc.rules import rule_of, value_of
 
 from .coding import CODED, Coding
@@ -93,9 +93,7 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     known = [key for key in transport_type.model_fields if key not in WHO] + [SCALE, CODING]
     for key in variant.set:
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-            raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
+            raise broken(f"no setting of a variant; {near_or_known(key, known)}", key=f"set.{key}")
     if variant.controller == OWN:
         return _own(scenario, variant)
     settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))

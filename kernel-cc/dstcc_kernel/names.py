@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dstcc.algorithms import KNOWS_RATES
 from dstcc.engine.config import AGENT, SAME
+from dstcc.errors import did_you_mean
 from dstcc.scenario.contacts import planned_rate
 
 from .nodes import misfit as misfit_of_nodes
@@ -194,6 +194,5 @@ def _too_many(scenario: Scenario, *, lanes: bool | None) -> str | None:
 
 
 def _refused(key: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, 1) or (list(known) if len(known) == 1 else [])
-    hint = f"; did you mean '{near[0]}'?" if near else ""
+    hint = did_you_mean(known[0] if len(known) == 1 else name, known)
     return f"{key}: '{name}' exists in the simulator only, the kernel has {', '.join(known)}{hint}"

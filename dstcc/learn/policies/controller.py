@@ -16,7 +16,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -24,7 +23,7 @@ import numpy as np
 
 from dstcc import algorithms
 from dstcc.atomic import atomic_write
-from dstcc.errors import PolicyError
+from dstcc.errors import PolicyError, did_you_mean
 from dstcc.reading import MOST_BYTES, check_regular
 from dstcc.version import __version__
 
@@ -229,11 +228,10 @@ def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[st
     shipped = algorithms.shipped_policies()
     path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
     if not path.is_file():
-        names = ", ".join((algorithms.OWN, *shipped))
-        near = get_close_matches(given, (algorithms.OWN, *shipped), 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        names = (algorithms.OWN, *shipped)
         raise PolicyError(
-            f"{given}: no such policy file, and no policy of that name is shipped ({names}){hint}"
+            f"{given}: no such policy file, and no policy of that name is shipped ({', '.join(names)})"
+            + did_you_mean(given, names)
         )
     return path, *_read(path)
 

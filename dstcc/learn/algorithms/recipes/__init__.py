@@ -5,11 +5,10 @@ A file here that calls :func:`~dstcc.learn.algorithms.recipe.register` is an alg
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
 
-from dstcc.errors import InputError
+from dstcc.errors import InputError, did_you_mean
 from dstcc.learn.algorithms.recipe import METRIC, RECIPES, RETURN, Recipe, Settings
 
 __all__ = ["METRIC", "RECIPES", "RETURN", "Recipe", "Settings", "recipe_of"]
@@ -21,7 +20,6 @@ for _module in sorted(one.name for one in iter_modules(__path__)):
 def recipe_of(algorithm: str) -> Recipe:
     """The recipe of that name; raises InputError with the names there are."""
     if algorithm not in RECIPES:
-        near = get_close_matches(algorithm, RECIPES, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(algorithm, RECIPES)
         raise InputError(f"--algorithm {algorithm}: no such algorithm to train ({', '.join(RECIPES)}){hint}")
     return RECIPES[algorithm]
