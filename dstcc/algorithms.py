@@ -84,7 +84,7 @@ KNOWLEDGE = {
     "queue": Known("q", "its queue", "observes the queue of its own transmitter"),
     "contacts": Known("c", "the contacts", "has the contact plan: timers or subflows pause during outages"),
     "deadlines": Known("d", "deadlines", "drops layers that cannot meet their deadline"),
-    "mission": Known("m", "sizes to come", "knows all sizes before they are captured"),
+    "mission": Known("m", "sizes to come", "is configured with the sizes of all layers in advance"),
 }
 """What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
@@ -383,7 +383,7 @@ def rule_for(name: str, kind: str) -> str | None:
     if name in names:
         return None
     if name == OWN:
-        return f'is no {kind} but brings its own: --controller {OWN}, or controller = "{OWN}"'
+        return f'is no {kind} but has its own: --controller {OWN}, or controller = "{OWN}"'
     what = "congestion control" if kind == "congestion" else kind
     return f"no such {what} in this version ({', '.join(names)}){did_you_mean(name, names)}"
 

@@ -1,4 +1,4 @@
-"""What trainings of ``gru-mpc`` play beside the ladder's other rungs: the tables of docs/policies/gru-mpc.md.
+"""What trainings of ``gru-mpc`` play beside the ladder's other baselines: the tables of docs/policies/gru-mpc.md.
 
     dstcc ladder SCENARIO.. -o runs/ladder --controller gru-mpc
     python -m experiments.forecast_proof SCENARIO.. --ladder runs/ladder --runs runs/f1 runs/f2 .. -o proof.json
@@ -39,7 +39,7 @@ BOOTSTRAP, SEED = 1_000, 1
 SIGMA = "loss + 3 sigma"
 RIVALS = ("best tuned rule", "best-constant", "random", "planner-belief", "threshold", SIGMA)
 TOLD = {"threshold": "tuned-rule", SIGMA: SIGMA}
-"""Rules by name, and their rung."""
+"""Rules by name, and their baseline."""
 Of = TypeVar("Of", Mission, Seen)
 
 
@@ -93,28 +93,30 @@ def play(scenario: Path, seeds: Sequence[int], policies: Sequence[Path]) -> Floa
 
 
 class Ladder:
-    """The rungs of a ladder's folders, by scenario: a value a seed."""
+    """The baselines of a ladder's folders, by scenario: a value a seed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self.rungs: dict[str, dict[str, dict[str, dict[int, float]]]] = {}
+        self.baselines: dict[str, dict[str, dict[str, dict[int, float]]]] = {}
         for folder in folders:
             for one in json.loads((folder / "ladder.json").read_text())["ladder"]:
                 values = {int(seed): value for seed, value in one["values"].items()}
-                self.rungs.setdefault(one["scenario"], {}).setdefault(one["rung"], {})[one["name"]] = values
+                self.baselines.setdefault(one["scenario"], {}).setdefault(one["rung"], {})[one["name"]] = (
+                    values
+                )
 
     def seeds(self, scenario: str) -> list[int]:
         """Those that it was climbed on."""
-        return list(next(iter(self.rungs[scenario]["clairvoyant"].values())))
+        return list(next(iter(self.baselines[scenario]["clairvoyant"].values())))
 
-    def add(self, scenario: str, rung: str, values: Sequence[float]) -> None:
-        """A rung that the ladder has not, in the order of its seeds."""
-        self.rungs[scenario][rung] = {rung: dict(zip(self.seeds(scenario), values, strict=True))}
+    def add(self, scenario: str, baseline: str, values: Sequence[float]) -> None:
+        """A baseline that the ladder has not, in the order of its seeds."""
+        self.baselines[scenario][baseline] = {baseline: dict(zip(self.seeds(scenario), values, strict=True))}
 
-    def best(self, scenario: str, rung: str) -> Float64Array:
+    def best(self, scenario: str, baseline: str) -> Float64Array:
         """(seeds,): of the best of a kind; ``best tuned rule`` is the best of this scenario in hindsight."""
-        if rung in TOLD:
-            return np.array(list(self.rungs[scenario][TOLD[rung]][rung].values()))
-        named = self.rungs[scenario]["tuned-rule" if rung == "best tuned rule" else rung]
+        if baseline in TOLD:
+            return np.array(list(self.baselines[scenario][TOLD[baseline]][baseline].values()))
+        named = self.baselines[scenario]["tuned-rule" if baseline == "best tuned rule" else baseline]
         return np.array(list(max(named.values(), key=lambda values: sum(values.values())).values()))
 
 
@@ -149,12 +151,12 @@ def of_learned(learned: list[Float64Array], _: list[dict[str, Float64Array]]) ->
 
 
 def of_other(name: str) -> Any:
-    """The same of a rung."""
+    """The same of a baseline."""
     return lambda _, others: float(np.mean([middle(other[name]) for other in others]))
 
 
 def more_than(name: str) -> Any:
-    """Means over trainings and seeds, less those of a rung; paired by seeds."""
+    """Means over trainings and seeds, less those of a baseline; paired by seeds."""
     return lambda learned, others: float(
         np.mean([values.mean() - other[name].mean() for values, other in zip(learned, others, strict=True)])
     )
@@ -168,7 +170,7 @@ def closed(learned: list[Float64Array], others: list[dict[str, Float64Array]]) -
 
 
 def improves(name: str) -> Any:
-    """The probability of improvement: how often a training plays more than a rung on the same seed; ties are half."""
+    """The probability of improvement: how often a training plays more than another on the same seed; ties are half."""
 
     def share(learned: list[Float64Array], others: list[dict[str, Float64Array]]) -> float:
         shares = [
@@ -208,20 +210,22 @@ def tables(names: Sequence[str], ladder: Ladder, played: dict[str, Float64Array]
         value, low, high = intervals([learned[k] for k in group], [others[k] for k in group], statistic)
         return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
 
-    rungs = [name for name in ("planner-law", *RIVALS) if all(name in other for other in others)]
+    baselines = [name for name in ("planner-law", *RIVALS) if all(name in other for other in others)]
     rows = ["| | " + " | ".join(name for _, name in groups) + " |", "|---|" + "---|" * len(groups)]
     rows.append("| **gru-mpc** | " + " | ".join(said(of_learned, group) for group, _ in groups) + " |")
-    for rung in rungs:
-        rows.append(f"| {rung} | " + " | ".join(said(of_other(rung), group) for group, _ in groups) + " |")
-    for rung in rungs[1:]:
-        cells = " | ".join(said(more_than(rung), group, "+") for group, _ in groups)
-        rows.append(f"| more than {rung} | {cells} |")
+    for baseline in baselines:
+        rows.append(
+            f"| {baseline} | " + " | ".join(said(of_other(baseline), group) for group, _ in groups) + " |"
+        )
+    for baseline in baselines[1:]:
+        cells = " | ".join(said(more_than(baseline), group, "+") for group, _ in groups)
+        rows.append(f"| more than {baseline} | {cells} |")
     rows.append(
         "| share of the gap closed | " + " | ".join(said(closed, group) for group, _ in groups) + " |"
     )
-    for rung in rungs[1:3]:
-        cells = " | ".join(said(improves(rung), group) for group, _ in groups)
-        rows.append(f"| probability of improvement on {rung} | {cells} |")
+    for baseline in baselines[1:3]:
+        cells = " | ".join(said(improves(baseline), group) for group, _ in groups)
+        rows.append(f"| probability of improvement on {baseline} | {cells} |")
     worst = [
         min(float(one.mean()) for one in values) - float(other["best tuned rule"].mean())
         for values, other in zip(learned, others, strict=True)
@@ -234,10 +238,10 @@ def tables(names: Sequence[str], ladder: Ladder, played: dict[str, Float64Array]
     return rows
 
 
-def _has(ladder: Ladder, scenario: str, rung: str) -> bool:
-    if rung in TOLD:
-        return rung in ladder.rungs[scenario].get(TOLD[rung], {})
-    return ("tuned-rule" if rung == "best tuned rule" else rung) in ladder.rungs[scenario]
+def _has(ladder: Ladder, scenario: str, baseline: str) -> bool:
+    if baseline in TOLD:
+        return baseline in ladder.baselines[scenario].get(TOLD[baseline], {})
+    return ("tuned-rule" if baseline == "best tuned rule" else baseline) in ladder.baselines[scenario]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

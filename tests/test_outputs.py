@@ -159,7 +159,7 @@ def test_a_new_output_needs_a_free_name(box: Path, tmp_path: Path) -> None:
     check_new(tmp_path / "new", "--resume goes on")
     (tmp_path / "dangling").symlink_to("nowhere")
     for path in (box, tmp_path / "dangling"):
-        with pytest.raises(InputError, match="already exists; --resume goes on"):
+        with pytest.raises(InputError, match="already exists; --resume continues"):
             check_new(path, "--resume goes on")
     with pytest.raises(InputError, match="is not a folder"):
         check_new(box / "box.json" / "new", "")

@@ -48,7 +48,7 @@ def netem_rows(line: Timeline, packet_bytes: int, scale: float = 1.0) -> list[di
     """
     if not 1 <= scale <= MAX_SCALE:
         raise InputError(
-            f"scale = {scale:g}: must be between 1 and {MAX_SCALE:g}, mission seconds an emulated second stands for"
+            f"scale = {scale:g}: must be between 1 and {MAX_SCALE:g}, mission seconds per emulated second"
         )
     rows = []
     for t_s, delay_s, lost, end in zip(line.t_s, line.delay_s, line.packet_loss, line.burst_end, strict=True):

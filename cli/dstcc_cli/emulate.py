@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("simulator", "kernel", "host")
 SILENT = (
-    "its first link never answered, or no layer could arrive whole by its deadline at the rate it began with"
+    "its first link never answered, or no layer could arrive completely by its deadline at the initial rate"
 )
 SHOWN_TRIALS = 30
 """Most trials that a dry run lists."""
@@ -208,7 +208,7 @@ def _how_to_go_on(output: Path, argv: list[str], trials: int) -> Iterator[None]:
 
         if not isinstance(error, Exception) and (count := kept_trials(output)):
             again = shlex.join(["dstcc", *argv[1:], "--resume"])
-            notice(f"{count} of {trials} trials are kept; this goes on: {again}")
+            notice(f"{count} of {trials} trials are kept; to continue: {again}")
         raise
 
 

@@ -13,7 +13,7 @@ from .output import emit_json, notices, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Sender
-    from dstcc.ladder.rungs import Ladder
+    from dstcc.ladder.baselines import Ladder
 
 EXAMPLES = """\b
 Examples:
@@ -71,7 +71,7 @@ def command(
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.coded.stored import SHIPPED, load_rules
-    from dstcc.ladder.rungs import climb, replace_seeds
+    from dstcc.ladder.baselines import climb, replace_seeds
     from dstcc.ladder.written import LADDER, PAGE, document, write_ladder
     from dstcc.outputs import check_output
     from dstcc.scenario import load_scenario
@@ -91,7 +91,7 @@ def command(
         emit_json(document(ladder))
         return
     _show(ladder)
-    notices().print(f"{output}: table, figure and values of {len(ladder.rungs)} rungs")
+    notices().print(f"{output}: table, figure and values of {len(ladder.baselines)} baselines")
     notices().print(f"page: {output / PAGE}", soft_wrap=True)
 
 
@@ -111,16 +111,21 @@ def _show(ladder: Ladder) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("scenario", "rung", "name"):
+    for title in ("scenario", "baseline", "name"):
         table.add_column(title)
     for title in ("weight", "95 %", "seeds"):
         table.add_column(title, justify="right")
-    for rung in ladder.rungs:
-        estimate = rung.estimate
+    for baseline in ladder.baselines:
+        estimate = baseline.estimate
         low, high = estimate.bounds()
         interval = f"{low:.4f}–{high:.4f}" if estimate.has_interval else "–"
         table.add_row(
-            rung.scenario, rung.label, rung.name, f"{estimate.value:.4f}", interval, str(len(rung.values))
+            baseline.scenario,
+            baseline.label,
+            baseline.name,
+            f"{estimate.value:.4f}",
+            interval,
+            str(len(baseline.values)),
         )
     show_figures(table)
     for gap in ladder.gaps:

@@ -183,7 +183,7 @@ def tell_output(lost: set[str], stream: str, data: bytes) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), to.fileno())
         if not isinstance(error, BrokenPipeError):  # its reader has all that it wanted
-            lost.add(f"{stream}: {error.strerror}; what CMD printed is whole in the host's log")
+            lost.add(f"{stream}: {error.strerror}; the host's log has all of CMD's output")
 
 
 def _mute(_stream: str, _data: bytes) -> None:

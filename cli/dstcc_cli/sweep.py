@@ -172,7 +172,7 @@ def _how_to_go_on() -> Iterator[None]:
         yield
     except BaseException as error:
         if not isinstance(error, Exception):
-            _say(f"what is finished is kept; this goes on: {shlex.join(['dstcc', *sys.argv[1:]])}")
+            _say(f"completed trials are kept; to continue: {shlex.join(['dstcc', *sys.argv[1:]])}")
         raise
 
 

@@ -124,7 +124,7 @@ def command(
                 watch=watch,
             )
         except Interrupted:
-            notice(f"saved in {output}; --resume goes on")
+            notice(f"saved in {output}; --resume continues")
             _end_as(asked[0])
     if as_json:
         emit_json(trained.document())

@@ -1,4 +1,4 @@
-"""From what is expected of a channel to shares of repair: the planner that every believing rung shares.
+"""From what is expected of a channel to shares of repair: the planner that every believing baseline shares.
 
 A block of layer m has n objects in k packets of S bytes and gets r repair packets of b bytes; N = k + r. Under the
 loss probability p, with X ~ Bin(N, p),

@@ -1,6 +1,6 @@
-"""What knowing and learning are worth: the ladder of senders on scenarios whose channels change.
+"""The value of side information and of learning, in scenarios whose channels change.
 
-Six rungs steer the same coded transport (``CodedStepper``) and differ in what they know: a clairvoyant bound, a planner
-that knows the channel's loss model and its true state as late as feedback comes, the same planner on a belief from
-acknowledgements, constants in hindsight, tuned rules, and random choice.
+Six baselines steer the same coded transport (``CodedStepper``) with different side information: a clairvoyant bound, a
+planner configured with the channel's loss model and its true state as late as feedback comes, the same planner on a
+belief from acknowledgements, constants in hindsight, tuned rules, and random choice.
 """

@@ -1,4 +1,4 @@
-"""The two rungs that plan: on the channel's loss model with its true state, and on a filter's belief."""
+"""The two baselines that plan: on the channel's loss model with its true state, and on a filter's belief."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ladder as a picture: a row a rung, a picture a scenario, each mean with its interval."""
+"""The ladder as a picture: a row a baseline, a picture a scenario, each mean with its interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from .rungs import Ladder, Rung
+    from .baselines import Baseline, Ladder
 
 ROW_IN, ABOVE_IN, BELOW_IN = 0.38, 0.34, 0.5
 LEFT_IN, RIGHT_IN = 2.1, 0.75
@@ -26,27 +26,27 @@ LINE = {
     "tuned-rule": COLOURS[2],
     "random": MUTED,
 }
-"""By kind of rung."""
+"""By kind of baseline."""
 STEPS = 50
 """Parts of the whole weight, on which an axis begins and ends."""
 
 
-def rungs_figure(scenario: str, rungs: Sequence[Rung], salt: str, *, narrow: bool = False) -> str:
-    """The rungs of one scenario as SVG; ``salt`` as in :func:`~dstcc.report.figures.style.draw_svg`."""
-    ends = [end for rung in rungs for end in rung.estimate.bounds()]
+def baselines_figure(scenario: str, baselines: Sequence[Baseline], salt: str, *, narrow: bool = False) -> str:
+    """The baselines of one scenario as SVG; ``salt`` as in :func:`~dstcc.report.figures.style.draw_svg`."""
+    ends = [end for baseline in baselines for end in baseline.estimate.bounds()]
     low, high = floor(min(ends) * STEPS) / STEPS, ceil(max(ends) * STEPS) / STEPS
-    height_in = ABOVE_IN + ROW_IN * len(rungs) + BELOW_IN
+    height_in = ABOVE_IN + ROW_IN * len(baselines) + BELOW_IN
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
-        for row, rung in enumerate(rungs):
-            estimate, colour = rung.estimate, LINE[rung.rung]
+        for row, baseline in enumerate(baselines):
+            estimate, colour = baseline.estimate, LINE[baseline.baseline]
             axes.plot(estimate.bounds(), [row, row], color=colour, linewidth=3)
             axes.plot([estimate.value], [row], "o", color=colour, markersize=6)
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
             axes.annotate(f"{estimate.value:.4f}", (1, row), (6, 0), va="center", color=INK, **place)
-        axes.set(ylim=(len(rungs) - 0.5, -0.5), yticks=range(len(rungs)))
-        axes.set_yticklabels([f"{rung.label}\n{short(rung.name)}" for rung in rungs])
+        axes.set(ylim=(len(baselines) - 0.5, -0.5), yticks=range(len(baselines)))
+        axes.set_yticklabels([f"{baseline.label}\n{short(baseline.name)}" for baseline in baselines])
         axes.set_xlim(low, max(high, low + 1 / STEPS))
         axes.set_xlabel("weighted layers, share of the most")
         axes.set_title(short(scenario), loc="left", color=INK, weight="bold")
@@ -68,5 +68,7 @@ def rungs_figure(scenario: str, rungs: Sequence[Rung], salt: str, *, narrow: boo
 
 def whole(ladder: Ladder, label: str) -> str:
     """All scenarios below each other, as a file of its own."""
-    parts = [rungs_figure(name, ladder.rungs_of(name), str(i)) for i, name in enumerate(ladder.scenarios)]
+    parts = [
+        baselines_figure(name, ladder.baselines_of(name), str(i)) for i, name in enumerate(ladder.scenarios)
+    ]
     return standalone("".join(parts), label)

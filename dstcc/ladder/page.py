@@ -1,4 +1,4 @@
-"""The page of a ladder, in the report's style."""
+"""The page of a study of the value of information, in the report's style."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from dstcc.report.template import TEMPLATES, Plot, fill
 
-from .figure import rungs_figure
-from .rungs import BOUND
+from .baselines import BOUND
+from .figure import baselines_figure
 
 if TYPE_CHECKING:
     from dstcc.stats import Paired
 
-    from .rungs import Gap, Ladder, Rung
+    from .baselines import Baseline, Gap, Ladder
 
 KNOWS = {
     BOUND: "every draw of the losses: the bound, of any sender",
@@ -24,12 +24,10 @@ KNOWS = {
     "planner-belief": "a sender's observations: the same planner, on a filter's belief",
     "best-constant": "one choice for the whole mission, chosen in hindsight on these seeds",
     "tuned-rule": "the measured loss, by a rule that was tuned on other scenarios",
-    "random": "nothing: shares anew in each slot",
+    "random": "nothing: random shares in each slot",
 }
 
-FORETOLD = (
-    "where the loss is a table, every change to come as well: there it is clairvoyant, as no sender can be"
-)
+FORETOLD = "where the loss is a table, also every future change: there it is clairvoyant, as no sender can be"
 """Of ``planner-law``."""
 
 
@@ -38,7 +36,7 @@ class View:
     """A scenario on the page."""
 
     name: str
-    rungs: Sequence[Rung]
+    baselines: Sequence[Baseline]
     gap: Gap
     plot: Plot
 
@@ -59,7 +57,7 @@ def render_ladder(ladder: Ladder, argv: Sequence[str]) -> str:
 
 def _knows(ladder: Ladder) -> Iterator[tuple[str, str]]:
     for kind, words in KNOWS.items():
-        those = [one for one in ladder.rungs if one.rung == kind]
+        those = [one for one in ladder.baselines if one.baseline == kind]
         foretold = kind != BOUND and any(one.clairvoyant for one in those)
         if those:
             yield kind, f"{words}; {FORETOLD}" if foretold else words
@@ -75,15 +73,15 @@ def verdict(ladder: Ladder) -> str:
     foretold = [gap.scenario for gap in ladder.gaps if gap.clairvoyant]
     future = f" It is clairvoyant in {', '.join(foretold)}, where the loss is a table." if foretold else ""
     return (
-        f"In {len(teaching)} of {all_of} scenarios a planner that knows the loss model plays more than the best "
+        f"In {len(teaching)} of {all_of} scenarios a planner configured with the loss model plays more than the best "
         f"constant{which}.{future}"
     )
 
 
-def interval(rung: Rung) -> str:
+def interval(baseline: Baseline) -> str:
     """Of a mean."""
-    low, high = rung.estimate.bounds()
-    return f"{low:.4f} to {high:.4f}" if rung.estimate.has_interval else "–"
+    low, high = baseline.estimate.bounds()
+    return f"{low:.4f} to {high:.4f}" if baseline.estimate.has_interval else "–"
 
 
 def difference(paired: Paired | None) -> tuple[str, str]:
@@ -96,8 +94,12 @@ def difference(paired: Paired | None) -> tuple[str, str]:
 
 def _views(ladder: Ladder) -> Iterator[View]:
     for number, (name, gap) in enumerate(zip(ladder.scenarios, ladder.gaps, strict=True)):
-        rungs = ladder.rungs_of(name)
-        played = ", ".join(f"{rung.label} ({rung.name}) {rung.estimate.value:.4f}" for rung in rungs)
+        baselines = ladder.baselines_of(name)
+        played = ", ".join(
+            f"{baseline.label} ({baseline.name}) {baseline.estimate.value:.4f}" for baseline in baselines
+        )
         label = f"{gap.sentence()}. Weighted layers: {played}."
-        wide, narrow = (rungs_figure(name, rungs, f"{number}{key}", narrow=bool(key)) for key in ("", "n"))
-        yield View(name, rungs, gap, Plot(wide, label, narrow))
+        wide, narrow = (
+            baselines_figure(name, baselines, f"{number}{key}", narrow=bool(key)) for key in ("", "n")
+        )
+        yield View(name, baselines, gap, Plot(wide, label, narrow))

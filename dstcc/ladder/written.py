@@ -20,7 +20,7 @@ from .page import render_ladder, verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .rungs import Ladder
+    from .baselines import Ladder
 
 JSON, CSV, SVG, PAGE = "ladder.json", "ladder.csv", "ladder.svg", "index.html"
 COLUMNS = ("scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds")
@@ -29,7 +29,7 @@ COLUMNS = ("scenario", "rung", "name", "clairvoyant", "value", "low", "high", "s
 def document(ladder: Ladder) -> dict[str, Any]:
     """As ``dstcc ladder --json`` has it."""
     return {
-        "ladder": [rung.document() for rung in ladder.rungs],
+        "ladder": [baseline.document() for baseline in ladder.baselines],
         "gaps": [gap.document() for gap in ladder.gaps],
     }
 
@@ -38,12 +38,13 @@ def write_ladder(folder: Path, ladder: Ladder, argv: Sequence[str], *, force: bo
     """Write the folder; with ``force`` in an older ladder's place."""
     about = {"dstcc": __version__, "argv": list(argv)}
     values = [
-        {**rung.document(), "values": {str(k): v for k, v in rung.values.items()}} for rung in ladder.rungs
+        {**baseline.document(), "values": {str(k): v for k, v in baseline.values.items()}}
+        for baseline in ladder.baselines
     ]
     kept = {**about, **document(ladder), "ladder": values}
     with atomic_directory(folder, replaces=LADDER if force else None) as into:
         (into / JSON).write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
-        (into / CSV).write_text(records_csv(COLUMNS, (rung.document() for rung in ladder.rungs)))
+        (into / CSV).write_text(records_csv(COLUMNS, (baseline.document() for baseline in ladder.baselines)))
         (into / SVG).write_text(whole(ladder, verdict(ladder)))
         (into / PAGE).write_text(render_ladder(ladder, argv))
 

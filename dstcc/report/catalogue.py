@@ -44,7 +44,7 @@ METRICS = (
         +1,
         "What Earth saw",
         "Σ weights of the layers played ÷ Σ weights of all layers; layer L of M weighs (M − L) · 100, so the "
-        "base layer counts most (paper 1, equation 1).",
+        "base layer counts most (Ha et al., equation 1).",
     ),
     Metric(
         "oracle_ratio",
@@ -52,7 +52,7 @@ METRICS = (
         "share",
         +1,
         "What Earth saw",
-        "Weighted layers ÷ an upper bound on what a sender that knows every loss in advance could have played over the "
+        "Weighted layers ÷ an upper bound for senders that know every loss in advance, over the "
         "same channel draws, with packets of one layer each on the simulator, and of any layers on the kernel. 100 % "
         "means that no such sender can do better here.",
     ),
@@ -62,7 +62,7 @@ METRICS = (
         "bytes",
         +1,
         "What Earth saw",
-        "Payload of the layers that were there to be played: what a pass delivered.",
+        "Payload of the layers that were complete in time to be played.",
     ),
     Metric(
         "full_quality_bytes",
@@ -138,7 +138,7 @@ METRICS = (
         "seconds",
         -1,
         "Transport",
-        "First send to last layer delivered; a trial that gives a layer up never completes and has no value.",
+        "First send to last layer delivered; a trial that drops a layer never completes and has no value.",
     ),
     Metric(
         "hol_blocking_ratio",
@@ -223,21 +223,21 @@ METRICS = (
     ),
     Metric(
         "decoded_ratio",
-        "Blocks whole",
+        "Blocks decoded",
         "share",
         +1,
         "Transport",
-        "With coding: blocks of which every source packet arrived or was brought back ÷ blocks sent.",
+        "With coding: blocks of which every source packet arrived or was decoded ÷ blocks sent.",
     ),
     Metric(
         "decode_failures",
-        "Blocks not whole",
+        "Blocks not decoded",
         "count",
         -1,
         "Transport",
-        "With coding: the blocks of which some source packet was neither there nor brought back.",
+        "With coding: the blocks of which some source packet neither arrived nor was decoded.",
     ),
-    Metric("sent_bytes", "Sent", "bytes", 0, "Cost", "Payload sent, repeats included."),
+    Metric("sent_bytes", "Sent", "bytes", 0, "Cost", "Payload sent, retransmissions included."),
     Metric("delivered_bytes", "Delivered", "bytes", 0, "Cost", "Distinct payload delivered in order."),
 )
 """In the order of the summary; ``layers_played`` has a figure of its own."""
@@ -293,7 +293,7 @@ TERMS = (
     ),
     (
         "Knows",
-        "What an algorithm is given or sees beyond acknowledgements, as letters: r, l and q give or show a link's "
+        "What an algorithm is configured with or observes beyond acknowledgements, as letters: r, l, q imply a link's "
         "rate, which others have to measure. All algorithms are ranked.",
     ),
 )

@@ -314,7 +314,7 @@ def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> D
         )
         for metric, profiles in panels
     )
-    said = f"Share of trials that reach a value or more, a line an algorithm. Half of the trials reach, {halves}."
+    said = f"Share of trials that reach a value or more, a line per algorithm. Half of the trials reach, {halves}."
     draw = partial(profile_figure, panels, looks, named)
     return _drawn(f"{salt}-profiles", salt, draw, said, lambda: profile_rows(panels))
 

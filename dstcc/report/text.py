@@ -178,7 +178,7 @@ def _contacts(section: Section) -> Iterator[str]:
         return
     yield f"Megabytes that each contact delivered in time / at full quality (seed {table.seed}):"
     yield ""
-    yield f"| Contact ({table.clock}) | Could carry | {' | '.join(map(_escape, table.names))} |"
+    yield f"| Contact ({table.clock}) | Capacity | {' | '.join(map(_escape, table.names))} |"
     yield f"|---|---:|{'---:|' * len(table.names)}"
     for row in table.rows:
         yield f"| {row.when} | {row.capacity} | {' | '.join(row.cells)} |"
@@ -214,7 +214,7 @@ def _controllers(section: Section) -> Iterator[str]:
     controllers = controllers_of(section)
     if not controllers:
         return
-    yield "| Controller | Algorithm | Trained on | Training seed | This scenario among them |"
+    yield "| Controller | Algorithm | Trained on | Training seed | On this scenario |"
     yield "|---|---|---|---:|---|"
     for one in controllers:
         name, algorithm, seed = (_escape(str(text)) for text in (one.name, one.algorithm, one.seed))

@@ -607,4 +607,4 @@ def _whole(read: Callable[[Path, type[RunError]], Any], path: Path) -> Any:
     try:
         return read(path, RunError)
     except FileNotFoundError:
-        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+        raise RunError(f"{path}: missing, so {path.parent} is incomplete") from None

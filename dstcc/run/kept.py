@@ -50,8 +50,8 @@ class Kept:
         """Take the lock, and look at what is there."""
         if not self._resume and not self._force and (count := kept_trials(self._path)):
             raise InputError(
-                f"{self._path}: {count} finished trials of an interrupted run lie next to it: --resume goes on with "
-                "them, --force discards them"
+                f"{self._path}: an interrupted run has left {count} completed trials next to it: --resume continues "
+                "it, --force discards them"
             )
         with said_of(self._path):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Kept:
         if self._resume and (self._folder / IDENTITY).exists():
             if difference := _difference(_read_json(self._folder / IDENTITY), self._identity):
                 raise InputError(
-                    f"{self._path}: the finished trials are of another run: {difference}. The same command goes on "
+                    f"{self._path}: the completed trials are of another run: {difference}. The same command continues "
                     "with them; --force without --resume discards them"
                 )
             return

@@ -102,7 +102,7 @@ def _whole(path: Path) -> Iterator[pq.ParquetFile]:
         try:
             file = around.enter_context(parquet_file(path))
         except FileNotFoundError:
-            raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+            raise RunError(f"{path}: missing, so {path.parent} is incomplete") from None
         except UNREADABLE as error:
             raise RunError(f"{path}: not a Parquet file ({error})") from None
         yield file

@@ -61,7 +61,7 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
     trace = trace and not (transport.mode == "coded" and watcher is not None)
     if trace and transport.restart is not None:
         raise RunError(
-            f"{run.path}: trial {trial!r}: its sender restarts, and packets are kept of one connection only"
+            f"{run.path}: trial {trial!r}: its sender restarts, and packet logs are of one connection only"
         )
     if trace and any(len(way.links) > 1 for way in scenario.ways):
         raise RunError(

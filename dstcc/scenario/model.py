@@ -258,7 +258,7 @@ class Link(ScenarioTable):
             if getattr(self, key) is None and self.profile is None and self.contacts is None:
                 raise broken("missing; give it, a profile, or contacts", key=key)
         if self.ends is not None and (self.profile is not None or self.contacts is not None):
-            raise broken("cannot stand beside a profile or contacts", key="ends")
+            raise broken("cannot be combined with a profile or contacts", key="ends")
         if self.mask_deg is not None and self.ends is None:
             raise broken("needs nodes with places (orbit, site, stations)", key="mask_deg")
         return self

@@ -36,8 +36,8 @@ OF_ONE_LINK = ("relay", "flows", "mix")
 """Keys of a link that are not for a link between nodes, and what to use instead."""
 INSTEAD = {
     "relay": "a relay is a [[node]] here",
-    "flows": "others' TCP connections go over a whole path: give them to a [[path]]",
-    "mix": "others' TCP connections go over a whole path: give the path flows, and the link cross_traffic",
+    "flows": "others' TCP connections are of a [[path]]: move them there",
+    "mix": "others' TCP connections are of a [[path]]: give the path flows, and the link cross_traffic",
 }
 STORES = {
     "custody": "a node that takes custody stores",

@@ -60,7 +60,7 @@ def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str 
     return (
         f"coding.block_s: repair packets leave {block_s:g} s after a block's first chunk begins and take "
         f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
-        f"{block_s - max(spare_s, 0):,.1f} s of each block cannot be brought back"
+        f"{block_s - max(spare_s, 0):,.1f} s of each block cannot be recovered"
     )
 
 

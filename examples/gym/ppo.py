@@ -35,7 +35,7 @@ SPACES: dict[str, Any] = {"observation": "full", "action": "multi", "automatic":
 SHIPPED = ("iodst-dqn", "iodst-q", "drl-cc", "dstcc-lanes", "dstcc")
 STOCK = ("cubic", "bbr-scaled", "westwood")
 CONFIGURED = ("open-loop", "ltp")
-RUNGS = ("clairvoyant", "configured", "controller", "best-constant", "stock", "random")
+BASELINES = ("clairvoyant", "configured", "controller", "best-constant", "stock", "random")
 """From the most side information to none."""
 
 Values = Mapping[int, float]
@@ -113,7 +113,7 @@ def random_actions(scenario: Path, seeds: Sequence[int]) -> Values:
 
 
 def ladder(run: Emulation, scenario: Path, seeds: Sequence[int]) -> list[tuple[str, str, Values]]:
-    """Rung, name and values by seed, from the run's trials and what constants and random actions play."""
+    """Baseline, name and values by seed, from the run's trials and what constants and random actions play."""
     by_name: dict[str, dict[int, float]] = {}
     bound: dict[int, float] = {}
     for trial in run.trials.to_pylist():
@@ -123,28 +123,28 @@ def ladder(run: Emulation, scenario: Path, seeds: Sequence[int]) -> list[tuple[s
     kinds = {f"{name}+minrtt": "stock" for name in STOCK} | {
         f"{name}+minrtt": "configured" for name in CONFIGURED
     }
-    rungs = [("clairvoyant", "bound", bound)]
-    rungs += [
+    baselines = [("clairvoyant", "bound", bound)]
+    baselines += [
         (kinds.get(name, "configured" if name.startswith("ltp") else "controller"), name, values)
         for name, values in by_name.items()
     ]
-    rungs.append(("best-constant", *best_constant(scenario, seeds)))
-    rungs.append(("random", "random", random_actions(scenario, seeds)))
-    return sorted(rungs, key=lambda one: (RUNGS.index(one[0]), -np.mean(list(one[2].values()))))
+    baselines.append(("best-constant", *best_constant(scenario, seeds)))
+    baselines.append(("random", "random", random_actions(scenario, seeds)))
+    return sorted(baselines, key=lambda one: (BASELINES.index(one[0]), -np.mean(list(one[2].values()))))
 
 
-def table(rungs: Sequence[tuple[str, str, Values]]) -> str:
-    """A row a rung: mean with its 95 % interval, and the difference from the best constant, paired by seeds."""
-    constant = next(values for rung, _, values in rungs if rung == "best-constant")
-    lines = ["| rung | name | `weighted_layers` | more than the best constant |", "|---|---|---|---|"]
-    for rung, name, values in rungs:
+def table(baselines: Sequence[tuple[str, str, Values]]) -> str:
+    """A row a baseline: mean with its 95 % interval, and the difference from the best constant, paired by seeds."""
+    constant = next(values for baseline, _, values in baselines if baseline == "best-constant")
+    lines = ["| baseline | name | `weighted_layers` | more than the best constant |", "|---|---|---|---|"]
+    for baseline, name, values in baselines:
         mean, paired = mean_estimate([list(values.values())]), paired_difference(values, constant)
         more = "–"
-        if paired is not None and rung != "best-constant":
+        if paired is not None and baseline != "best-constant":
             low, high = paired.mean.bounds()
             more = f"{paired.mean.value:+.3f} [{low:+.3f}, {high:+.3f}]"
         low, high = mean.bounds()
-        lines.append(f"| {rung} | {name} | {mean.value:.3f} [{low:.3f}, {high:.3f}] | {more} |")
+        lines.append(f"| {baseline} | {name} | {mean.value:.3f} [{low:.3f}, {high:.3f}] | {more} |")
     return "\n".join(lines)
 
 

@@ -325,7 +325,7 @@ def _problem(folder: Path, console: Path) -> str | None:
 
 
 def _full(folder: Path) -> str:
-    return f"the disk is full: {folder.parent} has no room for a trial's files (TMPDIR names another folder)"
+    return f"the disk is full: {folder.parent} has no space for a trial's files (TMPDIR names another folder)"
 
 
 def sweep() -> None:
@@ -354,7 +354,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
             "netem draws losses before transmission, by packets, from the guest's seed: not the simulator's draws"
         )
     if any(link.outages_ns and link.name not in played for link in links):
-        notes.append("what stands in a link's queue when an outage begins still crosses")
+        notes.append("packets in a link's queue when an outage begins still get through")
     if played:
         notes.append(
             f"{', '.join(played)}: played by a program that has the simulator's link model and draws, not netem's "
@@ -367,7 +367,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     if scenario.transport.mode == CODED:
         notes += coded_notes(scenario)
         notes += (
-            ["over nodes nobody knows what is under way: a trial goes on to its end"] if over_nodes else []
+            ["over nodes packets in flight are not counted: a trial runs to its end"] if over_nodes else []
         )
     elif scenario.transport.congestion or _policies(scenario):
         notes += _mptcp_notes(scenario, on_host=on_host)

@@ -54,7 +54,7 @@ def coded_notes(scenario: Scenario) -> list[str]:
     notes = ["packets are datagrams, the two ends the simulator's own, looked at 2,000 times a round trip"]
     if scenario.coding is None or scenario.coding.code_word is None:
         notes.append(
-            f"a block is interleaved of code words of at most {WORD_PACKETS} packets, each brought back by itself: "
+            f"a block is interleaved of code words of at most {WORD_PACKETS} packets, each decoded separately: "
             f"in the simulator coding.code_word = {WORD_PACKETS}"
         )
     return notes

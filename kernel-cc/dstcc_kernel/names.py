@@ -67,8 +67,8 @@ def misfit(scenario: Scenario) -> str | None:
         return problem
     if "layer-pinned" in transport.scheduler and transport.layer_links is None:
         return (
-            "transport.scheduler 'layer-pinned': needs layer_links here: our sender binds a layer when a lane has "
-            "room, and expects no deliveries to choose by"
+            "transport.scheduler 'layer-pinned': needs layer_links here, as our sender does not estimate "
+            "deliveries"
         )
     problem = _windows(scenario) or _fixed(scenario) or _constants(scenario)
     if problem is not None:

@@ -51,18 +51,20 @@ def test_it_prints_a_table_and_leaves_a_folder(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for said in ("clairvoyant", "planner-law", "best-constant", "random", "more than the best constant"):
         assert said in result.stdout
-    assert "values of 8 rungs" in " ".join(result.stderr.split())
+    assert "values of 8 baselines" in " ".join(result.stderr.split())
     document = json.loads((tmp_path / "out/ladder.json").read_text())
     assert document["argv"] and len(document["ladder"]) == 8
     assert set(document["ladder"][0]["values"]) == {"1", "2"}
     rows = list(csv.DictReader((tmp_path / "out/ladder.csv").read_text().splitlines()))
-    assert [row["rung"] for row in rows] == [rung["rung"] for rung in document["ladder"]]
+    assert [row["rung"] for row in rows] == [baseline["rung"] for baseline in document["ladder"]]
     picture = ElementTree.parse(tmp_path / "out/ladder.svg").getroot()
     assert picture.tag.endswith("svg")
     written = [text.text for text in picture.findall(".//{*}text")]
-    assert [text for text in written if text in {f"{rung['value']:.4f}" for rung in document["ladder"]}]
+    assert [
+        text for text in written if text in {f"{baseline['value']:.4f}" for baseline in document["ladder"]}
+    ]
     page = (tmp_path / "out/index.html").read_text()
-    assert all(f"<td>{rung['value']:.4f}</td>" in page for rung in document["ladder"])
+    assert all(f"<td>{baseline['value']:.4f}</td>" in page for baseline in document["ladder"])
 
 
 def test_json_is_the_interfaces(tmp_path: Path) -> None:

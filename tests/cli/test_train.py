@@ -146,7 +146,7 @@ def test_a_run_of_another_scenario_is_refused_and_left(scenario: Path, tmp_path:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda data: data[: len(data) // 2], "not a whole safetensors file"),
+        (lambda data: data[: len(data) // 2], "not a complete safetensors file"),
         (lambda data: data[:-9] + bytes([data[-9] ^ 4]) + data[-8:], "its checksum differs"),
         (lambda _: save({"a": np.zeros(3, np.float32)}), "no policy of dstcc"),
     ],

@@ -199,8 +199,8 @@ def test_a_training_is_never_in_the_place_of_something_else(home: Path) -> None:
     pytest.importorskip("torch")
     before = digest(home)
     for words, message in (
-        ("train s.toml -o s.toml", "s.toml: already exists; --resume goes on"),
-        ("train s.toml -o video", "video: already exists; --resume goes on"),
+        ("train s.toml -o s.toml", "s.toml: already exists; --resume continues"),
+        ("train s.toml -o video", "video: already exists; --resume continues"),
         ("train s.toml -o video --resume", "video: holds no checkpoint of dstcc train"),
         ("train s.toml -o s.toml --resume", "s.toml: "),
         ("train s.toml -o run --resume", "run: holds no checkpoint of dstcc train"),

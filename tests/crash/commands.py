@@ -89,7 +89,7 @@ COMMANDS = {
     "explain": Command(
         ("explain", "steered", "--trial", "iodst-q/s1", "-o", "why.html"), "why.html", needs=("steered",)
     ),
-    "ladder": Command(("ladder", "coded.toml", "-o", "rungs"), "rungs"),
+    "ladder": Command(("ladder", "coded.toml", "-o", "baselines"), "baselines"),
     "links --plot": Command(
         ("links", "mro-x-dss35", "--date", "2026-11-21", "--plot", "link.svg"), "link.svg"
     ),

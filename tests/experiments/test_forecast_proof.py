@@ -28,19 +28,24 @@ def test_side_by_side_each_plays_what_it_plays_alone(tmp_path: Path) -> None:
     assert together[0] != pytest.approx(together[1])
 
 
-def ladder_of(folder: Path, scenario: str, rungs: dict[str, dict[str, float]]) -> Path:
-    """A ladder's folder with the same value at each of eight seeds, by rung and name."""
+def ladder_of(folder: Path, scenario: str, baselines: dict[str, dict[str, float]]) -> Path:
+    """A ladder's folder with the same value at each of eight seeds, by baseline and name."""
     folder.mkdir()
     entries = [
-        {"scenario": scenario, "rung": rung, "name": name, "values": {str(seed): value for seed in range(8)}}
-        for rung, named in rungs.items()
+        {
+            "scenario": scenario,
+            "rung": baseline,
+            "name": name,
+            "values": {str(seed): value for seed in range(8)},
+        }
+        for baseline, named in baselines.items()
         for name, value in named.items()
     ]
     (folder / "ladder.json").write_text(json.dumps({"ladder": entries}))
     return folder
 
 
-RUNGS = {
+BASELINES = {
     "clairvoyant": {"bound": 0.95},
     "planner-law": {"planner-law": 0.9},
     "planner-belief": {"planner-belief": 0.8},
@@ -51,7 +56,7 @@ RUNGS = {
 
 
 def test_the_tables_say_what_was_played(tmp_path: Path) -> None:
-    ladder = proof.Ladder([ladder_of(tmp_path / "l", "one", RUNGS)])
+    ladder = proof.Ladder([ladder_of(tmp_path / "l", "one", BASELINES)])
     assert ladder.seeds("one") == list(range(8))
     assert ladder.best("one", "best tuned rule") == pytest.approx(np.full(8, 0.8))
     played = np.full((4, 8), 0.86)

@@ -1,4 +1,4 @@
-"""A forecaster's policy in the commands: a rung of the ladder, trials of emulate, and why it did what it did."""
+"""A forecaster's policy in the commands: a baseline of the ladder, trials of emulate, and why it did what it did."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_ladder_has_it_below_the_planner_that_knows_the_law(folder: Path, tm
     assert document["ladder"][2]["name"] == "mine"
     (gap,) = document["gaps"]
     mine, best = (
-        next(one["value"] for one in document["ladder"] if one["rung"] == rung)
-        for rung in ("controller", "best-constant")
+        next(one["value"] for one in document["ladder"] if one["rung"] == baseline)
+        for baseline in ("controller", "best-constant")
     )
     assert gap["controller"]["value"] == pytest.approx(mine - best)
     odd = command("ladder", folder / "short.toml", "-o", tmp_path / "no", "--controller", "dstcc-lanes")

@@ -81,8 +81,10 @@ def test_the_whole_script_trains_writes_runs_and_compares(ppo, short, tmp_path, 
     assert np.array_equal(policy.act(seen), theirs)
     rows = [line.strip("| ").split(" | ") for line in (out / "ladder.md").read_text().splitlines()[2:]]
     assert capsys.readouterr().out.count("|") > len(rows)
-    assert {row[0] for row in rows} == set(ppo.RUNGS)
-    assert [ppo.RUNGS.index(row[0]) for row in rows] == sorted(ppo.RUNGS.index(row[0]) for row in rows)
+    assert {row[0] for row in rows} == set(ppo.BASELINES)
+    assert [ppo.BASELINES.index(row[0]) for row in rows] == sorted(
+        ppo.BASELINES.index(row[0]) for row in rows
+    )
     assert {"ppo", "iodst-dqn", "cubic+minrtt", "open-loop+minrtt", "ltp+none"} <= {row[1] for row in rows}
     values = {row[1]: float(row[2].split()[0]) for row in rows}
     assert values["bound"] == max(values.values()) >= values["open-loop+minrtt"] > values["random"]

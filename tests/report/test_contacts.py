@@ -1,4 +1,4 @@
-"""What each contact delivered, in every format: the metrics of the trial, cut at the outages."""
+"""Delivered in each contact, in every format: the metrics of the trial, cut at the outages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
     report = load_report([dark])
     markdown = render(report, "md")
     assert "| 0–2.5 s | 0.3 | 0.0 / 0.0 |" in markdown  # 1 Mbit/s; 4,000 bytes are 0.004 MB
-    assert "What each contact delivered" in render(report, "html")
+    assert "Delivered in each contact" in render(report, "html")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -48,7 +48,7 @@ def test_a_dated_missions_contacts_are_in_utc(tmp_path: Path) -> None:
     dated = QUICK.replace('"quick"', '"quick"\nstart = 2028-03-11T23:59:58Z')
     report = load_report([run_of(tmp_path, "outages = [[2.5, 3.5]]\n", dated)])
     markdown, page = render(report, "md"), render(report, "html")
-    assert "| Contact (UTC) | Could carry | cubic+minrtt |" in markdown
+    assert "| Contact (UTC) | Capacity | cubic+minrtt |" in markdown
     assert "| 2028-03-11 23:59:58–2028-03-12 00:00:00 | 0.3 | 0.0 / 0.0 |" in markdown
     assert "<dt>Start</dt><dd>2028-03-11 23:59:58 UTC</dd>" in page
     assert '<th scope="col">Contact (UTC)</th>' in page and "2028-03-12 00:00:01–" in page

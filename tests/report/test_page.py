@@ -70,7 +70,7 @@ def test_the_page_has_every_part(pages: Pages) -> None:
         "Summary",
         "Layers played",
         "Delivery delay",
-        "How many trials reach how much",
+        "Performance profiles",
         "Differences to bbr-scaled+minrtt at the same seeds",
         "Each chunk over time",
         "Congestion window",

@@ -124,7 +124,7 @@ def test_a_second_interrupt_keeps_what_came_since(stopped: Path, scenario_file: 
 
 
 def test_another_run_is_refused(stopped: Path, scenario_file: Path) -> None:
-    with pytest.raises(InputError, match="run: the finished trials are of another run: scenario was "):
+    with pytest.raises(InputError, match="run: the completed trials are of another run: scenario was "):
         run(stopped, scenario_file, "link.0.loss.packet=1e-2", resume=True)
     assert kept_trials(stopped) == 2
 
@@ -151,7 +151,7 @@ def test_another_commit_and_other_options_are_refused(
 
 def test_kept_trials_are_neither_used_nor_dropped_unasked(stopped: Path, scenario_file: Path) -> None:
     with pytest.raises(
-        InputError, match="run: 2 finished trials of an interrupted run lie next to it: --resume"
+        InputError, match="run: an interrupted run has left 2 completed trials next to it: --resume"
     ):
         run(stopped, scenario_file)
     assert kept_trials(stopped) == 2
@@ -217,7 +217,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path) -> None:
     subprocess.run([*words, "-o", str(tmp_path / "whole")], check=True, capture_output=True, timeout=120)
     command = [*words, "-o", str(tmp_path / "run")]
     said = stopped_by(signal.SIGINT, command, lambda: kept_trials(tmp_path / "run") >= 3)
-    assert "of 50 trials are kept; this goes on: dstcc emulate " in said
+    assert "of 50 trials are kept; to continue: dstcc emulate " in said
     assert f"{tmp_path / 'run'} --resume\n" in said
     kept = kept_trials(tmp_path / "run")
     stopped_by(signal.SIGKILL, [*command, "--resume"], lambda: kept_trials(tmp_path / "run") > kept)

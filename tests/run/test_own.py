@@ -132,7 +132,7 @@ def test_a_variant_has_its_packets_and_restarts() -> None:
         ),
         (
             {"transport": {"congestion": OWN}},
-            "'dstcc': is no congestion but brings its own: --controller dstcc",
+            "'dstcc': is no congestion but has its own: --controller dstcc",
         ),
         (
             {

@@ -200,7 +200,7 @@ def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None
     late = read(write, "playout.delay_s=8", "coding.block_s=5")
     (note,) = notes_on_coding(late, load_source(late))
     # light takes 5 s at least: 3 s are left for a block of 5 s
-    assert "the first 2.0 s of each block cannot be brought back" in note
+    assert "the first 2.0 s of each block cannot be recovered" in note
 
 
 AUTO = """

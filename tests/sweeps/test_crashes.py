@@ -113,7 +113,7 @@ def test_a_killed_command_goes_on_to_the_same_bytes(tmp_path: Path, number: sign
         said = process.communicate(timeout=60)[1].decode()
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert f"what is finished is kept; this goes on: dstcc sweep {study} -o {out} --jobs 1" in said
+        assert f"completed trials are kept; to continue: dstcc sweep {study} -o {out} --jobs 1" in said
     time.sleep(0.2)  # its worker notices that nobody listens any more
     kept = done_in(out)
     assert 5 <= kept < 80

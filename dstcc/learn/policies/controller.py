@@ -245,7 +245,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
             entry = (file.metadata() or {}).get(ENTRY)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except SafetensorError as error:
-        raise PolicyError(f"{path}: not a whole safetensors file ({error})") from None
+        raise PolicyError(f"{path}: not a complete safetensors file ({error})") from None
     except OSError as error:
         raise PolicyError(f"{path}: cannot be read ({error.strerror})") from None
     if entry is None:

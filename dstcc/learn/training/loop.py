@@ -146,7 +146,7 @@ def carry_out(
     check_device(device)
     began = time.perf_counter()
     if saved is None:
-        check_new(run, "--resume goes on with a run of dstcc train")
+        check_new(run, "--resume continues a run of dstcc train")
     identity = saved[1]["identity"] if saved else {}
     with deterministic():
         training = begin(identity.get("seed", SEED) if seed is None else seed)

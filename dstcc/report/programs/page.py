@@ -76,7 +76,7 @@ def _figures(run: ProgramRun) -> Iterator[Figure]:
             socket_panels(run, "rtt_s", lambda link: float(str(link["rtt_s"]))),
             "seconds",
             "propagation",
-            f"What TCP knows of the round trip. {sockets}",
+            f"TCP's estimate of the round trip. {sockets}",
         ),
         (
             "cwnd",

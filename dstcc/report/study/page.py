@@ -68,7 +68,7 @@ def verdict(report: StudyReport) -> str:
     means = {name: mean.value for (key, name), mean in report.overall.items() if key == metric.key}
     best = max(means, key=lambda name: means[name] * (metric.better or 1))
     value = quantity(metric.kind, means[best])
-    return f"Over the whole grid {best} has the best mean {metric.label.lower()}, {value}. {said}"
+    return f"Over the complete grid {best} has the best mean {metric.label.lower()}, {value}. {said}"
 
 
 def axis_span(axis: Axis) -> str:

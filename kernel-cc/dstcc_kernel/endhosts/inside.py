@@ -154,7 +154,7 @@ def _module(mission: Mission) -> str:
     if mission.congestion and mission.congestion not in there.split():
         raise DstccError(f"--congestion {mission.congestion}: the guest has {', '.join(there.split())}")
     if not mission.congestion and len(new) != 1:
-        said = f"the module brings {', '.join(new)}" if new else "the module brings no congestion control"
+        said = f"the module brings {', '.join(new)}" if new else "the module registers no congestion control"
         raise DstccError(f"--module, --bpf: {said}; --congestion says what sockets have")
     return mission.congestion or new[0]
 

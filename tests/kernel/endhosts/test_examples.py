@@ -253,7 +253,7 @@ def test_a_module_without_a_control_says_so(tmp_path: Path) -> None:
     (tmp_path / "idle/idle.c").write_text('#include <linux/module.h>\nMODULE_LICENSE("GPL");\n')
     flown = run(tmp_path / "o", f"--module {tmp_path / 'idle'}", "true")
     assert flown.code == 1
-    assert "the module brings no congestion control" in flown.err
+    assert "the module registers no congestion control" in flown.err
     flown = run(tmp_path / "p", f"--module {tmp_path / 'idle'} --congestion newreno", "true")
     assert (flown.code, flown.meta["congestion"]) == (0, "reno")
 

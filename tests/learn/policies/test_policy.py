@@ -123,7 +123,7 @@ def test_truncated_at_any_place_is_refused(file: Path) -> None:
     whole = file.read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:length])
-        with pytest.raises(PolicyError, match="not a whole safetensors file"):
+        with pytest.raises(PolicyError, match="not a complete safetensors file"):
             load_policy(file)
 
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_regular_one_or_too_large_is_refused_unread(tmp_path: 
     ):
         load_policy(path)
     os.truncate(path, MOST_BYTES)
-    with pytest.raises(PolicyError, match="not a whole safetensors file"):
+    with pytest.raises(PolicyError, match="not a complete safetensors file"):
         load_policy(path)
     path.unlink()
     os.mkfifo(path)
@@ -160,7 +160,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"no policy of dstcc"):
         load_policy(path)
     path.write_bytes(b"PK\x03\x04" + bytes(500))
-    with pytest.raises(PolicyError, match="not a whole safetensors file"):
+    with pytest.raises(PolicyError, match="not a complete safetensors file"):
         load_policy(path)
     with pytest.raises(
         PolicyError, match="cubic: no such policy file, and no policy of that name is shipped"

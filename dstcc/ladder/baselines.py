@@ -1,4 +1,4 @@
-"""The ladder: what each rung plays of each scenario, with intervals over seeds, and the gap for learning to close."""
+"""What each baseline plays of each scenario, with intervals over seeds, and the gap for learning to close."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dstcc.scenario import Scenario
 
 BOUND = "clairvoyant"
-RUNGS = (
+BASELINES = (
     BOUND,
     "planner-law",
     "controller",
@@ -44,11 +44,11 @@ Advance = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Rung:
+class Baseline:
     """What one sender plays of a scenario."""
 
     scenario: str
-    rung: str
+    baseline: str
     name: str
     values: Mapping[int, float]
     """By seed: the share of all weight that was played."""
@@ -58,7 +58,9 @@ class Rung:
     @property
     def label(self) -> str:
         """Its kind, for people."""
-        return f"{self.rung}, clairvoyant" if self.clairvoyant and self.rung != BOUND else self.rung
+        return (
+            f"{self.baseline}, clairvoyant" if self.clairvoyant and self.baseline != BOUND else self.baseline
+        )
 
     @property
     def estimate(self) -> Estimate:
@@ -70,7 +72,7 @@ class Rung:
         estimate = self.estimate
         return {
             "scenario": self.scenario,
-            "rung": self.rung,
+            "rung": self.baseline,
             "name": self.name,
             "clairvoyant": self.clairvoyant,
             "value": estimate.value,
@@ -123,7 +125,7 @@ class Gap:
         return f"{self.scenario}: {said}" + ("" if self.teaches else "; this scenario teaches nothing")
 
     def document(self) -> dict[str, Any]:
-        """Beside the rungs."""
+        """Beside the baselines."""
         return {
             "scenario": self.scenario,
             **_interval(self.paired),
@@ -143,23 +145,23 @@ def _interval(paired: Paired | None) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Ladder:
-    """All rungs of all scenarios, in their order."""
+    """All baselines of all scenarios, in their order."""
 
-    rungs: tuple[Rung, ...]
+    baselines: tuple[Baseline, ...]
 
-    def of(self, scenario: str, rung: str) -> list[Rung]:
+    def of(self, scenario: str, baseline: str) -> list[Baseline]:
         """Those of a kind; the best first."""
-        mine = [one for one in self.rungs if (one.scenario, one.rung) == (scenario, rung)]
+        mine = [one for one in self.baselines if (one.scenario, one.baseline) == (scenario, baseline)]
         return sorted(mine, key=lambda one: -one.estimate.value)
 
-    def rungs_of(self, scenario: str) -> list[Rung]:
+    def baselines_of(self, scenario: str) -> list[Baseline]:
         """All of a scenario, in their order."""
-        return [one for one in self.rungs if one.scenario == scenario]
+        return [one for one in self.baselines if one.scenario == scenario]
 
     @property
     def scenarios(self) -> list[str]:
         """Their names."""
-        return list(dict.fromkeys(one.scenario for one in self.rungs))
+        return list(dict.fromkeys(one.scenario for one in self.baselines))
 
     @property
     def gaps(self) -> list[Gap]:
@@ -199,7 +201,7 @@ def climb(
     advance: Advance = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Ladder:
-    """Run all rungs. ``advance`` gets the shares of a scenario that are done, ``say`` which rung begins.
+    """Run all baselines. ``advance`` gets the shares of a scenario that are done, ``say`` which baseline begins.
 
     Raises :class:`InputError` for scenarios of different layers, of one name, or that no ladder can be made of.
     """
@@ -211,10 +213,10 @@ def climb(
                 f"{fleet.scenario.scenario.name}: {fleet.layers} layers, and {fleets[0].scenario.scenario.name} has "
                 f"{fleets[0].layers}: a ladder's scenarios have the same layers"
             )
-    rungs: list[Rung] = []
+    baselines: list[Baseline] = []
     for fleet in fleets:
-        rungs += _climb(fleet, rules, controllers, advance, say)
-    return Ladder(tuple(rungs))
+        baselines += _climb(fleet, rules, controllers, advance, say)
+    return Ladder(tuple(baselines))
 
 
 def _climb(
@@ -223,7 +225,7 @@ def _climb(
     controllers: Sequence[Sender],
     advance: Advance,
     say: Callable[[str], None],
-) -> list[Rung]:
+) -> list[Baseline]:
     name = fleet.scenario.scenario.name
     laws = [
         [links[link] for link in fleet.links]
@@ -244,22 +246,22 @@ def _climb(
     steered.append(("random", Random()))
     share = 0.5 / (len(steered) + 1)
 
-    def rung(kind: str, who: str, values: Float64Array) -> Rung:
+    def baseline(kind: str, who: str, values: Float64Array) -> Baseline:
         clairvoyant = kind == BOUND or (kind == on_law.name and on_law.clairvoyant)
-        return Rung(name, kind, who, dict(zip(fleet.seeds, map(float, values), strict=True)), clairvoyant)
+        return Baseline(name, kind, who, dict(zip(fleet.seeds, map(float, values), strict=True)), clairvoyant)
 
     say(f"{name}: {BOUND}")
-    found = [rung(BOUND, "bound", fleet.clairvoyant())]
+    found = [baseline(BOUND, "bound", fleet.clairvoyant())]
     advance(share)
     for kind, sender in steered:
         say(f"{name}: {kind} {sender.name}")
-        found.append(rung(kind, sender.name, fleet.run(sender)))
+        found.append(baseline(kind, sender.name, fleet.run(sender)))
         advance(share)
     say(f"{name}: best-constant")
     best, values = best_constant(fleet)
-    found.append(rung("best-constant", best.name, values))
+    found.append(baseline("best-constant", best.name, values))
     advance(0.5)
-    return sorted(found, key=lambda one: RUNGS.index(one.rung))
+    return sorted(found, key=lambda one: BASELINES.index(one.baseline))
 
 
 def best_constant(fleet: Fleet) -> tuple[Constant, Float64Array]:

@@ -11,8 +11,8 @@ from dstcc.coded.fleet import Fleet
 from dstcc.coded.rules import Automatic, Constant, Random
 from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.errors import InputError
+from dstcc.ladder.baselines import BASELINES, Baseline, Gap, Ladder, best_constant, climb
 from dstcc.ladder.page import FORETOLD, render_ladder
-from dstcc.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
 from dstcc.ladder.written import document, write_ladder
 from dstcc.run.trials import run_trials
 from tests.coded.missions import short
@@ -57,19 +57,23 @@ def test_the_best_constant_is_as_good_as_any_that_was_tried(tmp_path: Path) -> N
         assert fleet.run(Constant((share,) * 3)).mean() <= values.mean() + 1e-12
 
 
-def test_the_ladder_has_its_rungs_in_order_and_says_the_gap(tmp_path: Path) -> None:
+def test_the_ladder_has_its_baselines_in_order_and_says_the_gap(tmp_path: Path) -> None:
     heard: list[float] = []
     ladder = climb([short(tmp_path)], None, load_rules(SHIPPED), [Random(seed=5)], advance=heard.append)
-    kinds = [one.rung for one in ladder.rungs]
-    assert list(dict.fromkeys(kinds)) == list(RUNGS)
-    assert kinds == sorted(kinds, key=RUNGS.index)
+    kinds = [one.baseline for one in ladder.baselines]
+    assert list(dict.fromkeys(kinds)) == list(BASELINES)
+    assert kinds == sorted(kinds, key=BASELINES.index)
     assert sum(heard) == pytest.approx(1)
     top = ladder.of("short", "clairvoyant")[0]
-    for one in ladder.rungs:
+    for one in ladder.baselines:
         assert tuple(one.values) == (1, 2, 3)
         assert all(one.values[seed] <= top.values[seed] + 1e-9 for seed in one.values)
-    assert {one.name for one in ladder.rungs if one.rung == "tuned-rule"} == {"margin", "threshold", "auto"}
-    document = ladder.rungs[0].document()
+    assert {one.name for one in ladder.baselines if one.baseline == "tuned-rule"} == {
+        "margin",
+        "threshold",
+        "auto",
+    }
+    document = ladder.baselines[0].document()
     assert list(document) == ["scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds"]
     assert document["low"] <= document["value"] <= document["high"] and document["seeds"] == 3
     assert climb([short(tmp_path)], None, load_rules(SHIPPED)).of("short", "planner-law")[0].values == (
@@ -88,7 +92,7 @@ def test_a_planner_on_a_table_is_called_clairvoyant_wherever_it_is_shown(
     tmp_path: Path, loss: str, clairvoyant: bool
 ) -> None:
     ladder = climb([short(tmp_path, f"link.0.loss={loss}")], (1, 2), [])
-    bound = {one.rung for one in ladder.rungs if one.clairvoyant}
+    bound = {one.baseline for one in ladder.baselines if one.clairvoyant}
     assert bound == ({"clairvoyant", "planner-law"} if clairvoyant else {"clairvoyant"})
     whole = document(ladder)
     (planner,) = (one for one in whole["ladder"] if one["rung"] == "planner-law")
@@ -105,12 +109,12 @@ def test_a_planner_on_a_table_is_called_clairvoyant_wherever_it_is_shown(
 
 
 def gap(upper: list[float], lower: list[float]) -> Gap:
-    """Of made rungs."""
-    rungs = [
-        Rung("made", kind, kind, dict(enumerate(values)))
+    """Of made baselines."""
+    baselines = [
+        Baseline("made", kind, kind, dict(enumerate(values)))
         for kind, values in (("planner-law", upper), ("best-constant", lower))
     ]
-    return Ladder(tuple(rungs)).gaps[0]
+    return Ladder(tuple(baselines)).gaps[0]
 
 
 def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
@@ -121,7 +125,7 @@ def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
     assert not small.teaches and small.sentence().endswith("this scenario teaches nothing")
     assert not gap([0.9, 0.8, 0.9, 0.8], [0.8, 0.9, 0.8, 0.9]).teaches
     three = [
-        Rung("made", kind, kind, {1: value, 2: value + 0.1})
+        Baseline("made", kind, kind, {1: value, 2: value + 0.1})
         for kind, value in (
             ("planner-law", 0.5),
             ("planner-belief", 0.45),
@@ -129,7 +133,7 @@ def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
             ("best-constant", 0.4),
         )
     ]
-    three.append(Rung("made", "tuned-rule", "better", {1: 0.42, 2: 0.52}))
+    three.append(Baseline("made", "tuned-rule", "better", {1: 0.42, 2: 0.52}))
     (whole,) = Ladder(tuple(three)).gaps
     assert whole.document()["planner_belief"]["value"] == pytest.approx(0.05)
     assert whole.document()["tuned_rule"]["value"] == pytest.approx(0.02)
