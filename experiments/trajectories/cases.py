@@ -164,6 +164,15 @@ CASES: tuple[Case, ...] = (
         without=("bbr", *AGENT),
     ),
     Case(
+        "late-joins",
+        "Links of 0.9 s and 8 s: an answer to a join's repeated ACK finds BBR's first round trip older than 10 s",
+        24.0,
+        rtt_s=0.9,
+        bdp=80,
+        paths=(ScriptedLink(8.0, 120),),
+        without=("cubic", "newreno", "westwood", "vegas", "bic", *AGENT),
+    ),
+    Case(
         "near-second",
         "Three layers over links of 0.9 s and 1.02 s: the SYN that joins is answered before its timer runs out",
         24.0,

@@ -686,7 +686,8 @@ private:
         if (!info(lane, info_row) || (!connects(i) && info_row.tcpi_state != kEstablished)) return;
         tcp_cc_info gains{};
         socklen_t size = sizeof gains;
-        if (plan_.congestion == "bbr" && getsockopt(lane.sender, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
+        if (plan_.congestion == "bbr" && lane.sender >= 0 &&
+            getsockopt(lane.sender, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
             fail("TCP_CC_INFO");
         std::fprintf(
             out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u %zu", static_cast<long long>(now),

@@ -113,7 +113,8 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     if (subflow.sender.established()) {  // an answer to a repeated SYN, or to the ACK of one: that makes the pace anew
         if (!joins(s) || syn_ns < subflow.confirmed_ns) return;
         if (tcp.packets_out() > 0) tcp.syn_repeated = false;
-        return subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
+        subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
+        return log_step(s);
     }
     if (subflow.handshake_rtt_ns < 0) {
         subflow.handshake_rtt_ns = now_ - syn_ns;
