@@ -24,7 +24,11 @@ def video(*loads: float, seconds: int = 3000, chunk_s: float = 5.0, playout_s: f
 
 
 def trial(
-    objects: Objects, *links: Link, congestion: str = "open-loop", block_s: float = 20.0
+    objects: Objects,
+    *links: Link,
+    congestion: str = "open-loop",
+    block_s: float = 20.0,
+    duration_s: float | None = None,
 ) -> EngineResult:
     """Layers coded over packets, without a handshake."""
     lines = links or (far(),)
@@ -37,6 +41,7 @@ def trial(
         layer_first=True,
         drop_late=True,
         slot_s=5.0,
+        duration_s=duration_s,
     )
     period = (objects.release_ns - 1) // ns(block_s)
     return simulate(
@@ -109,3 +114,17 @@ def test_blocks_of_a_layer_that_does_not_fit_are_repaired_in_time() -> None:
     done = result.objects.complete_ns
     assert float(((done >= 0) & (done <= objects.deadline_ns))[sent].mean()) > 0.9
     assert in_time(result, objects)[0] > 0.985
+
+
+@pytest.mark.parametrize("ends_s", [4000.0, None])
+def test_no_pass_after_the_missions_end_is_counted_on(ends_s: float | None) -> None:
+    # A pass of 1,000 s, before which 1,500 s of video wait: its base layer alone takes 900 s. The next
+    # pass begins at 4,000, in time for all of it; the mission ends then, or goes on.
+    objects = video(0.6, 0.6, seconds=1500, playout_s=4000.0)
+    result = trial(objects, far((0.0, 1500.0), (2500.0, 4000.0)), duration_s=ends_s)
+    base, upper = in_time(result, objects)
+    if ends_s is None:
+        assert min(base, upper) > 0.98
+    else:
+        assert base > 0.98
+        assert upper < 0.15

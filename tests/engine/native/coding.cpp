@@ -8,6 +8,7 @@
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
 #include "ltp/rate_rule.hpp"
+#include "paths/far_queue.hpp"
 #include "paths/own_queue.hpp"
 
 namespace py = pybind11;
@@ -130,6 +131,16 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("share", &OwnQueue::share)
         .def_property_readonly("line", &OwnQueue::line)
         .def_property_readonly("target", &OwnQueue::target);
+    py::class_<FarQueue>(m, "FarQueue")
+        .def(py::init<>())
+        .def("hear", &FarQueue::hear, py::arg("sent"), py::arg("wait"), py::arg("arrived"))
+        .def("pace", &FarQueue::pace, py::arg("now"), py::arg("under_way"), py::arg("shown"), py::arg("round_trip"),
+             py::arg("spare"))
+        .def("pause", &FarQueue::pause, py::arg("since"), py::arg("now"))
+        .def("rest", &FarQueue::rest, py::arg("grows"))
+        .def_property_readonly("found", &FarQueue::found)
+        .def_property_readonly("full", &FarQueue::full)
+        .def_property_readonly("ahead", &FarQueue::ahead);
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",

@@ -4,7 +4,7 @@
 
 namespace dstcc {
 
-bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
+bool Admission::begin(Time now, Time longest, Time ends, const std::vector<Path>& paths) {
     double known = 0, sum = 0;
     for (const Path& path : paths) {
         known += path.rate > 0;
@@ -13,6 +13,7 @@ bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
     if (known == 0) return false;
     now_ = now;
     longest_ = std::max<Time>(longest, 1);
+    ends_ = ends;
     const Time end = now + kHorizon * longest_, step = std::max<Time>(longest_ / kSteps, 1);
     at_.clear();
     for (Time at = now; at <= end; at += step) at_.push_back(at);
@@ -22,6 +23,7 @@ bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
             for (const Time change : {next->first, next->second})
                 if (change > now && change < end) at_.push_back(change + path.light_ns);
     }
+    if (ends > now && ends < end) at_.push_back(ends);
     std::sort(at_.begin(), at_.end());
     at_.erase(std::unique(at_.begin(), at_.end()), at_.end());
     spare_.assign(at_.size(), 0);
@@ -30,6 +32,8 @@ bool Admission::begin(Time now, Time longest, const std::vector<Path>& paths) {
     total_ = 0;
     later_ =
         (spare_[step_before(now + 2 * longest_)] - spare_[step_before(now + longest_)]) / static_cast<double>(longest_);
+    const std::size_t last = step_before(std::max(ends, now));
+    std::fill(spare_.begin() + static_cast<std::ptrdiff_t>(last), spare_.end(), spare_[last]);
     return true;
 }
 
@@ -84,7 +88,7 @@ void Admission::take(Time deadline, double bytes) {
 }
 
 void Admission::expect(double bytes_per_ns) {
-    for (std::size_t i = step_before(now_ + longest_); i + 1 < at_.size(); ++i) {
+    for (std::size_t i = step_before(now_ + longest_); i + 1 < at_.size() && at_[i + 1] - longest_ <= ends_; ++i) {
         const double comes = bytes_per_ns * static_cast<double>(at_[i + 1] - at_[i]);
         const double fits = std::clamp(least_[i + 1] - total_, 0.0, comes);
         admitted_[i + 1] += fits;

@@ -8,6 +8,8 @@
 //            what the source will release of the layer, if it goes on as it did, takes its part of C before the next layer does.
 //            So a higher layer never takes the place of a lower one that is still to come
 //
+// The plan ends with the mission: after it C grows no more, and what the source would release then is not counted.
+//
 // t goes by kHorizon times the longest wait from release to deadline, in steps of a kSteps-th of it and at each change of a contact.
 // It is arithmetic on bytes and times; what to do with the answer is coding/sending_end.hpp's.
 #pragma once
@@ -28,8 +30,8 @@ public:
         Time wait_ns, light_ns;
     };
 
-    // Begin: nothing is admitted. `longest`: from a release to its deadline. False where no path's rate is known.
-    bool begin(Time now, Time longest, const std::vector<Path>& paths);
+    // Begin: nothing is admitted. `longest`: from a release to its deadline; `ends`: the mission. False where no path's rate is known.
+    bool begin(Time now, Time longest, Time ends, const std::vector<Path>& paths);
     // A layer; then what waits of it, the oldest first; then its future.
     void begin_layer();
     bool admit(Time deadline, double bytes);
@@ -44,7 +46,7 @@ private:
     std::size_t step_before(Time at) const;
     void add_path(const Path& path, double rate);
 
-    Time now_ = 0, longest_ = 0;
+    Time now_ = 0, longest_ = 0, ends_ = kNever;
     std::vector<Time> at_;
     std::vector<double> spare_;     // C - D of the layers before, by step
     std::vector<double> least_;     // of this and all later steps

@@ -27,7 +27,7 @@ void CodedSendingEnd::plan_ahead() {
         if (const Subflow& subflow = subflows_[s]; !contains(silent, s))
             paths.push_back({subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0,
                              subflow.one_way_ns()});
-    if (!admission_.begin(now_, longest_wait_ns_, paths)) return;
+    if (!admission_.begin(now_, longest_wait_ns_, ends_ns_, paths)) return;
     const std::vector<double> comes = released_rates();
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {
         admission_.begin_layer();

@@ -12,6 +12,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       timers_(timers),
       paces_(paces),
       begin_ns_(setup.begin_ns),
+      ends_ns_(setup.ends_ns),
       layer_first_(setup.transport.layer_first),
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),

@@ -85,7 +85,8 @@ public:
         const TransportConfig& transport;
         const ObjectsConfig& objects;
         const CodingConfig& coding;
-        Time begin_ns = 0;  // of the first handshakes
+        Time begin_ns = 0;        // of the first handshakes
+        Time ends_ns = kNever;    // the mission, as the plan has it
     };
     CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers, Timers paces);
     void add(Subflow subflow);
@@ -237,7 +238,7 @@ private:
     const BlockMap& map_;
     BlockHeaders& headers_;
     Timers timers_, paces_;
-    Time begin_ns_;
+    Time begin_ns_, ends_ns_;
     bool layer_first_, deadlines_ = false;
     std::uint32_t header_bytes_;
     Time now_ = 0;

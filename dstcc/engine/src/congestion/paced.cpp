@@ -66,6 +66,8 @@ public:
         if (told_ && !told_->steady()) take_told(tcp, now);
         const Time gap = queue_->see(now, seen, std::min(most_, line_));
         if (!known && queue_->known()) begin_slots(tcp, now);
+        see_pause(now);
+        left_ns_ = now;
         sent_ += seen.packet;
         slot_wait_ = std::max(slot_wait_, seen.leaves_ns - now);
         close_slots(tcp, now);
@@ -126,7 +128,13 @@ private:
         slot_end_ns_ = std::max(slot_end_ns_, now - kMostSlots * slot_ns_);
         for (; now >= slot_end_ns_; slot_end_ns_ += slot_ns_) close_slot(tcp);
     }
+    // A gap of more than two slots is a pause; nobody waits so long for his pace.
+    void see_pause(Time now) {
+        if (slot_ns_ > 0 && now - left_ns_ > 2 * slot_ns_) far_.pause(left_ns_, now);
+    }
     void close_slot(TcpState& tcp) {
+        see_pause(slot_end_ns_);
+
         const double slot_s = static_cast<double>(slot_ns_) / kNsPerS, packet = tcp.wire_bytes;
         const double shown = queue_->share() * kNsPerS;
         const bool up = tcp.in_flight() == 0 || slot_end_ns_ - heard_ns_ <= tcp.srtt_ns + slot_ns_;
@@ -179,6 +187,7 @@ private:
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
     double line_ = std::numeric_limits<double>::infinity();  // what it is told
     Time slot_ns_ = 0, slot_end_ns_ = 0;
+    Time left_ns_ = 0;  // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
     int reports_ = 0;                       // in the slot

@@ -19,6 +19,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     sent_ = sent;
     wait_ = std::max<Time>(wait, 0);
     longest_ = std::max(longest_, wait_);
+    standing_ = std::max<Time>(wait_ - (sent <= paused_from_ ? paused_to_ - paused_from_ : 0), 0);
     if (from_sent_ < 0) {
         from_sent_ = sent_;
         from_wait_ = wait_;
@@ -29,8 +30,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
 double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare) {
     const auto round = static_cast<double>(round_trip);
     if (sent_ > from_sent_) look(shown, round);
-    const bool stands = static_cast<double>(wait_) > kStands * round;
-    ahead_ = stands ? wait_ : 0;
+    ahead_ = static_cast<double>(standing_) > kStands * round ? standing_ : 0;
     if (available_ == 0) return kNone;
     const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);
     const double ahead = static_cast<double>(wait_) + (under_way - available_ * since) / line;
@@ -40,6 +40,15 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
     const double mine = target * (1 + kEvens * (0.5 - available_ / line));
     const double over = (mine - std::max(ahead, 0.0)) / (kHorizon * round);
     return std::clamp(available_ + line * over, kLeast * available_, kMost * available_);
+}
+
+void FarQueue::pause(Time from, Time now) {
+    if (from != paused_from_) paused_to_ = paused_from_ = from;
+    const Time served = now - paused_to_;
+    if (served <= 0) return;
+    standing_ = std::max<Time>(standing_ - served, 0);
+    ahead_ = std::max<Time>(ahead_ - served, 0);
+    paused_to_ = now;
 }
 
 // What the time since the last look has shown.

@@ -17,6 +17,8 @@
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //
+// While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
+//
 // Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
 #pragma once
 
@@ -42,6 +44,8 @@ public:
     bool full() const { return found_ && static_cast<double>(wait_) >= kFull * static_cast<double>(longest_); }
     // Nothing is under way, and it may carry so many times as much by now.
     void rest(double grows) { available_ *= grows; }
+    // Nothing was sent from then until now.
+    void pause(Time from, Time now);
     // How long what is sent now waits there, as far as anybody can say.
     Time ahead() const { return ahead_; }
 
@@ -49,7 +53,8 @@ private:
     void look(double shown, double round_trip);
 
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
-    double arrived_ = 0;  // since from_sent_
+    Time standing_ = 0, paused_from_ = -1, paused_to_ = -1;  // what is left of wait_; the last pause
+    double arrived_ = 0;                                     // since from_sent_
     double line_ = 0, available_ = 0;
     bool found_ = false;
 };

@@ -1,0 +1,126 @@
+"""A queue that is not the sender's own, by what reports say of it: what is available there, and the pace that keeps it short."""
+
+from __future__ import annotations
+
+import pytest
+
+from dstcc.engine._testing import coding
+
+from .net import ns
+
+ROUND_S = 100.0
+LINE, SHOWN = 1000.0, 4000.0
+"""Bytes a second further on, and of the sender's own line."""
+
+
+class Far:
+    """A sender before a line further on of which it knows nothing, in exact arithmetic."""
+
+    def __init__(self, others: float = 0.0) -> None:
+        self.queue = coding.FarQueue()
+        self.others, self.standing, self.at_s, self.sent = others, 0.0, 0.0, 0.0
+        self.reports: list[tuple[float, float, float, float]] = []
+        self.pace = float("inf")
+
+    def send(self, rate: float, until_s: float, step_s: float = 2.0, spare_s: float = 1e6) -> None:
+        """At that rate or its own pace, if that is less; reports come half a round trip after what they tell of left the queue."""
+        while self.at_s < until_s:
+            self.at_s += step_s
+            sent = min(rate, self.pace) * step_s
+            self.sent += sent
+            self.standing = max(self.standing + sent + (self.others - LINE) * step_s, 0.0)
+            wait_s = self.standing / LINE
+            self.reports.append((self.at_s + wait_s + ROUND_S, self.at_s, wait_s, sent))
+            while self.reports and self.reports[0][0] <= self.at_s:
+                _, at_s, waited_s, arrived = self.reports.pop(0)
+                self.queue.hear(ns(at_s), ns(waited_s), arrived)
+            under_way = sum(arrived for *_, arrived in self.reports)
+            paced = self.queue.pace(ns(self.at_s), under_way, SHOWN / 1e9, ns(ROUND_S), ns(spare_s))
+            self.pace = paced * 1e9
+
+
+def test_nothing_is_limited_before_a_queue_stands_and_grows() -> None:
+    far = Far()
+    far.send(0.9 * LINE, 1000)
+    assert far.pace == float("inf")
+    assert not far.queue.found
+    assert far.queue.ahead == 0
+
+
+@pytest.mark.parametrize("others", [0.0, 0.5 * LINE])
+def test_the_pace_becomes_what_is_available_there(others: float) -> None:
+    far = Far(others)
+    far.send(2 * LINE, 1500)
+    before = far.sent
+    far.send(2 * LINE, 2500)
+    assert far.queue.found
+    assert (far.sent - before) / 1000 == pytest.approx(LINE - others, rel=0.03)
+
+
+def test_a_quarter_of_a_round_trip_at_most_times_its_share_stands_there_in_the_end() -> None:
+    far = Far()
+    far.send(2 * LINE, 4000)
+    # The target of who has the whole line: 7/4 - 3/2 of a quarter of a round trip.
+    assert far.standing / LINE == pytest.approx(ROUND_S / 16, rel=0.1)
+
+
+def test_it_is_kept_shorter_where_layers_have_little_time() -> None:
+    far = Far()
+    far.send(2 * LINE, 4000, spare_s=40)
+    # A quarter of the spare time, times 7/4 - 3/2.
+    assert far.standing / LINE == pytest.approx(40 / 16, rel=0.2)
+
+
+def test_what_is_sent_now_waits_behind_what_was_sent_before() -> None:
+    far = Far()
+    far.send(2 * LINE, 2 * ROUND_S)
+    # Reports of the first seconds have come; what stands there by now nobody has told.
+    assert far.queue.ahead / 1e9 == pytest.approx(far.standing / LINE, rel=0.25)
+
+
+def test_a_wait_that_only_falls_is_no_line_that_is_found() -> None:
+    queue = coding.FarQueue()
+    for step in range(20):
+        queue.hear(ns(10.0 * step), ns(60.0 - 2 * step), 5_000.0)
+        assert queue.pace(ns(10.0 * step + 100), 5e4, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) == float("inf")
+    assert queue.ahead == ns(60.0 - 2 * 19)
+    assert not queue.found
+
+
+def test_what_stands_there_is_served_while_nothing_is_sent() -> None:
+    queue = coding.FarQueue()
+    for step in range(3):
+        queue.hear(ns(10.0 * step), ns(60.0), 5_000.0)
+        queue.pace(ns(10.0 * step + 100), 5e4, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert queue.ahead == ns(60.0)
+    queue.pause(ns(120.0), ns(130.0))
+    assert queue.ahead == ns(50.0)
+    queue.pause(ns(120.0), ns(140.0))
+    assert queue.ahead == ns(40.0)
+    # A report of what left before the pause tells of the same queue; one of what left after it, of another.
+    queue.hear(ns(110.0), ns(58.0), 5_000.0)
+    queue.pace(ns(141.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert queue.ahead == ns(38.0)
+    queue.hear(ns(141.0), ns(58.0), 5_000.0)
+    queue.pace(ns(242.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert queue.ahead == ns(58.0)
+    queue.pause(ns(250.0), ns(900.0))
+    assert queue.ahead == 0
+
+
+def test_it_is_full_at_three_quarters_of_the_longest_wait_once_it_was_found() -> None:
+    far = Far()
+    far.send(2 * LINE, 140)
+    assert far.queue.found
+    assert far.queue.full
+    far.send(0.1 * LINE, 500)
+    assert not far.queue.full
+
+
+def test_a_rest_lets_it_carry_more() -> None:
+    far = Far()
+    far.send(2 * LINE, 2500)
+    before = far.pace
+    far.queue.rest(1.25)
+    far.send(2 * LINE, 2502)
+    assert far.pace > 1.1 * before
