@@ -21,8 +21,8 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       map_(config.objects, config.coding),
       headers_(map_.blocks(), config.objects.size()),
       ranges_(count_subflows(config)),
-      sending_({config.transport, config.objects, config.coding, config.begin_ns, config.duration_ns}, map_, headers_, places.timers,
-               places.timers.from(ranges_.size())),
+      sending_({config.transport, config.objects, config.coding, config.begin_ns, config.duration_ns}, map_, headers_,
+               places.timers, places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding.code, config.seed, map_, headers_,
                  static_cast<std::uint32_t>(config.transport.header_bytes), config.transport.constants.delayed_ack,
                  places.answers) {

@@ -85,8 +85,8 @@ public:
         const TransportConfig& transport;
         const ObjectsConfig& objects;
         const CodingConfig& coding;
-        Time begin_ns = 0;        // of the first handshakes
-        Time ends_ns = kNever;    // the mission, as the plan has it
+        Time begin_ns = 0;      // of the first handshakes
+        Time ends_ns = kNever;  // the mission, as the plan has it
     };
     CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers, Timers paces);
     void add(Subflow subflow);

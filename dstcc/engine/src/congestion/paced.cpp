@@ -87,9 +87,13 @@ public:
         const std::uint64_t lost = tcp.lost - known_lost_;
         known_lost_ = tcp.lost;
         const Time newest = sample.rtt_ns < 0 ? newest_ns_ : now - sample.rtt_ns;
-        if (newest - newest_ns_ <= slot_ns_) lost_ += static_cast<double>(lost);
+        const double counts = newest - newest_ns_ <= slot_ns_ ? static_cast<double>(lost) : 0;
+        const Time before = newest_ns_;
         newest_ns_ = std::max(newest_ns_, newest);
+        lost_ += counts;
         delivered_ += static_cast<double>(sample.acked_bytes);
+        if (slot_ns_ > 0 && slots_ago(before) == slots_ago(newest_ns_))
+            count_turn(tcp, static_cast<double>(sample.acked_bytes), counts);
         if (sample.sent_ns >= 0 && queue_->known())
             far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
                       static_cast<double>(sample.acked_bytes));
@@ -123,6 +127,16 @@ private:
             wait = std::max(wait, waits_[place(back)]);
         return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / queue_->share());
     }
+    // What a report told of one slot, by the turn of a trial in which it was sent.
+    void count_turn(const TcpState& tcp, double delivered, double lost) {
+        const Time ago = slots_ago(newest_ns_);
+        const PacingLimit::Turn turn = ago < 1 ? PacingLimit::kNoTurn : taken_[place(ago)];
+        if (turn == PacingLimit::kNoTurn || paces_[place(ago)] <= 0) return;
+        SentThen& of = turns_[static_cast<std::size_t>(turn)];
+        of.delivered += delivered;
+        of.lost += lost;
+        of.busy_s += (delivered + lost * tcp.wire_bytes) / paces_[place(ago)] / kNsPerS;
+    }
     void close_slots(TcpState& tcp, Time now) {
         if (slot_ns_ == 0 || now < slot_end_ns_) return;
         slot_end_ns_ = std::max(slot_end_ns_, now - kMostSlots * slot_ns_);
@@ -144,6 +158,7 @@ private:
         ++slots_;
         waits_[place(1)] = slot_wait_;
         paces_[place(1)] = pace();
+        taken_[place(1)] = limit_->turn();
         const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
         if (tcp.in_flight() == 0) {
             const double grows = 1 + kRests * static_cast<double>(slot_ns_) / static_cast<double>(tcp.srtt_ns);
@@ -160,6 +175,9 @@ private:
         slot.up = up;
         slot.delivered = delivered_;
         slot.lost = lost_;
+        slot.slower = turns_[PacingLimit::kSlower];
+        slot.faster = turns_[PacingLimit::kFaster];
+        turns_ = {};
         slot.queue_seen = true;
         slot.rate = shown;
         limit_->update(slot);
@@ -175,8 +193,15 @@ private:
             slot_ns_ *= 2;
             waits_.fill(*std::max_element(waits_.begin(), waits_.end()));
             paces_.fill(pace());
+            taken_.fill(PacingLimit::kNoTurn);
         }
         reports_ = 0;
+    }
+
+    static std::array<PacingLimit::Turn, kMostSlots> nobody() {
+        std::array<PacingLimit::Turn, kMostSlots> turns;
+        turns.fill(PacingLimit::kNoTurn);
+        return turns;
     }
 
     std::optional<ToldRate> told_;
@@ -187,7 +212,7 @@ private:
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
     double line_ = std::numeric_limits<double>::infinity();  // what it is told
     Time slot_ns_ = 0, slot_end_ns_ = 0;
-    Time left_ns_ = 0;  // the newest packet
+    Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
     int reports_ = 0;                       // in the slot
@@ -195,6 +220,8 @@ private:
     Time slot_wait_ = 0;                    // the longest in the own queue
     std::array<Time, kMostSlots> waits_{};  // of the last slots
     std::array<double, kMostSlots> paces_{};
+    std::array<PacingLimit::Turn, kMostSlots> taken_ = nobody();
+    std::array<SentThen, 2> turns_{};  // since the last slot
     Time slots_ = 0;
     double sent_ = 0;  // bytes in all
 };

@@ -24,6 +24,8 @@ constexpr double kFirstPause = 4.0;
 constexpr double kLongestPause = 64.0;
 // Round trips that a trial lasts.
 constexpr double kTrial = 0.5;
+// Slots of a trial that takes turns, at least.
+constexpr double kLeastTurns = 4.0;
 // Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected.
 constexpr double kLag = 1.25;
 // Round trips over which an overload is detected.
@@ -51,9 +53,9 @@ bool FateCount::beyond(double share, double deviations) const {
 
 bool FateCount::complete(double round_s) const { return time_s >= round_s && segments >= kMinSegments; }
 
-PacingLimit::PacingLimit(double packet_bytes, bool returns)
+PacingLimit::PacingLimit(double packet_bytes, bool alternates)
     : packet_bytes_(packet_bytes),
-      returns_(returns),
+      alternates_(alternates),
       pause_(kFirstPause) {}
 
 void PacingLimit::update(const PathSlot& slot) {
@@ -81,6 +83,8 @@ void PacingLimit::update(const PathSlot& slot) {
             try_slower(window);
         else
             cruise(round_s);
+    } else if (alternates_) {
+        take_turns(slot, round_s);
     } else if (phase_ == Phase::kTrial) {
         end_trial(slot, round_s);
     } else if (phase_s_ >= (lag() + kTrial) * round_s && count_.segments >= kMinSegments) {
@@ -92,8 +96,11 @@ void PacingLimit::update(const PathSlot& slot) {
 }
 
 void PacingLimit::rest(double grows) {
+    if (phase_ == Phase::kTrial || phase_ == Phase::kEcho) {
+        if (alternates_) limit_ = before_;
+        enter(Phase::kCruise);
+    }
     limit_ *= grows;
-    if (phase_ == Phase::kTrial || phase_ == Phase::kEcho) enter(Phase::kCruise);
 }
 
 // Round trips until a trial is acknowledged. After a slower one, losses from before it must not count.
@@ -179,6 +186,9 @@ void PacingLimit::try_rate(double rate) {
 
 void PacingLimit::enter(Phase phase) {
     phase_ = phase;
+    turn_ = alternates_ && phase == Phase::kTrial ? kSlower : kNoTurn;
+    if (turn_ != kNoTurn) limit_ = rate_of(turn_);
+    turns_[kSlower] = turns_[kFaster] = FateCount();
     phase_s_ = 0;
     count_ = FateCount();
     high_rounds_ = 0;
@@ -193,18 +203,70 @@ void PacingLimit::judge_slower() {
         before_ = before;
         return;
     }
-    double again = 0;
     if (count.share() > (suspected_ + base_loss_) / 2) {
         limit_ = before;
         pause_longer();
     } else {
         pause_ = 1.0;
         step_ = kMinStep;
-        if (returns_) again = std::min(proven_, before);
         proven_ = limit_;
     }
     base_loss_ = count.share();
-    if (again > limit_ * (1 + kMinStep)) return try_rate(again);
+    enter(Phase::kCruise);
+}
+
+// A trial that takes turns, and its echo. One of which too little is heard has shown nothing.
+void PacingLimit::take_turns(const PathSlot& slot, double round_s) {
+    double segments = kMinSegments;
+    for (const Turn turn : {kSlower, kFaster}) {
+        const SentThen& of = turn == kSlower ? slot.slower : slot.faster;
+        FateCount& count = turns_[turn];
+        count.segments += of.lost + of.delivered / packet_bytes_;
+        count.lost += of.lost;
+        count.busy_s += of.busy_s;
+        segments = std::min(segments, count.segments);
+    }
+    const double sends_s = std::max(kTrial * round_s, kLeastTurns * slot.slot_s);
+    if (phase_ == Phase::kTrial) {
+        turn_ = turn_ == kSlower ? kFaster : kSlower;
+        limit_ = rate_of(turn_);
+        if (phase_s_ < sends_s) return;
+        phase_ = Phase::kEcho;
+        turn_ = kNoTurn;
+        queue_grew_ = slot.rate < kGrown * trial_;
+        limit_ = faster() || std::min(before_, slot.rate) <= kProven * proven_ ? before_ : trial_;
+    } else if (phase_s_ >= kLag * round_s + sends_s) {
+        if (segments >= kMinSegments) return judge_turns();
+        if (phase_s_ < 2 * (kLag * round_s + sends_s)) return;
+        limit_ = before_;
+        enter(Phase::kCruise);
+    }
+}
+
+void PacingLimit::judge_turns() {
+    const FateCount slower = turns_[kSlower], faster_count = turns_[kFaster];
+    FateCount both = slower;
+    both.segments += faster_count.segments;
+    both.lost += faster_count.lost;
+    if (faster()) {  // what is lost at the rate of before is no more than what it is held against
+        const double base = base_loss_;
+        base_loss_ = slower.share();
+        count_ = faster_count;
+        judge_faster();
+        base_loss_ = base;
+        return;
+    }
+    const bool caused =
+        faster_count.beyond(slower.share()) && slower.share() <= (faster_count.share() + base_loss_) / 2;
+    base_loss_ = caused ? slower.share() : both.share();
+    if (caused) {
+        limit_ = proven_ = trial_;
+        pause_ = 1.0;
+        step_ = kMinStep;
+    } else {
+        limit_ = before_;
+        pause_longer();
+    }
     enter(Phase::kCruise);
 }
 

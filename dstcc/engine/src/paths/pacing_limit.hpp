@@ -24,8 +24,10 @@
 //               rate: if the sender's queue grew, it holds the excess, and the limit goes. Otherwise the limit is 0.98 D,
 //               but not less than before.
 //
-//     return    If it has been told to, another trial follows one at a lower rate that lost less: at the fastest rate of before
-//               that came through then, which a passing fade leaves as it was and a slower path does not.
+//     alternate If it has been told to, a trial has its rate and the one of before in turn, slot by slot, and what is compared is what
+//               was lost of both: a fade that comes or passes takes its share of both, a slower path of the faster one. The sender
+//               caused the losses if the slower one lost half as much beyond u or less. A rate that came through before is
+//               gone on with until then.
 //
 // An overload shows the capacity, as D is what the path carries. Trials that grow rare are BBR's (Cardwell et al.,
 // draft-ietf-ccwg-bbr). A trial of a rate is PCC's (Dong et al., NSDI 2015), here once per suspicion and not all the time.
@@ -37,6 +39,11 @@ namespace dstcc {
 
 // How much higher the rate of a trial is. A few repairs make up for the least; the greatest is that of BBR's probes.
 constexpr double kMinStep = 0.05, kMaxStep = 0.25;
+
+// What became known of what was sent in some slots.
+struct SentThen {
+    double delivered = 0, lost = 0, busy_s = 0;
+};
 
 // One path in one slot.
 struct PathSlot {
@@ -50,6 +57,8 @@ struct PathSlot {
     double rate = 0;          // bytes on the wire per second that this queue shows
     bool probed = false;      // whether the path may have been asked for more than its share
     double busy_s = -1;       // what it took to send the data whose fate became known in the slot; -1: a slot
+    // Of these, what was sent in a trial's turns, by PacingLimit::turn(), and how long that took.
+    SentThen slower{}, faster{};
 };
 
 // Segments whose fate became known during some time.
@@ -69,8 +78,10 @@ class PacingLimit {
 public:
     enum class Phase { kProbe, kCruise, kTrial, kEcho };
 
-    // `returns`: whether it comes back to a rate that came through before losses made it go slower.
-    explicit PacingLimit(double packet_bytes, bool returns = false);
+    enum Turn { kNoTurn = -1, kSlower, kFaster };
+
+    // `alternates`: whether a trial takes turns, for who can say of what was lost in which turn it was sent.
+    explicit PacingLimit(double packet_bytes, bool alternates = false);
 
     // Take in a slot.
     void update(const PathSlot& slot);
@@ -82,6 +93,8 @@ public:
     double base_loss() const { return base_loss_; }
     void set_base_loss(double share) { base_loss_ = share; }
     Phase phase() const { return phase_; }
+    // Whose turn it is in a trial.
+    Turn turn() const { return turn_; }
 
 private:
     static constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -99,15 +112,20 @@ private:
     void enter(Phase phase);
     void judge_slower();
     void judge_faster();
+    void take_turns(const PathSlot& slot, double round_s);
+    void judge_turns();
+    double rate_of(Turn turn) const { return (turn == kFaster) == faster() ? trial_ : before_; }
     void pause_longer();
 
     double packet_bytes_;
-    bool returns_;
+    bool alternates_;
     double limit_ = kNone, base_loss_ = 0;
     Phase phase_ = Phase::kCruise;
     double phase_s_ = 0, up_s_ = 0;
     double counted_from_ = kNone;  // round trips after the path came up; acknowledgements count from then on
     FateCount window_, count_;
+    Turn turn_ = kNoTurn;
+    FateCount turns_[2];  // of a trial
     double proven_ = 0, suspected_ = 0, fastest_ = 0;
     double before_ = kNone, trial_ = 0;
     int high_rounds_ = 0;
