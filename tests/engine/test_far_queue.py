@@ -1,4 +1,4 @@
-"""A queue that is not the sender's own, by what reports say of it: what is available there, and a pace that keeps it short."""
+"""A queue that is not the sender's own, by reports: what is available there, and a pace that keeps it short."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Far:
         self.pace = float("inf")
 
     def send(self, rate: float, until_s: float, step_s: float = 2.0, spare_s: float = 1e6) -> None:
-        """At that rate or its own pace, if that is less; a report comes a round trip after what it tells of left the queue."""
+        """At that rate or its own pace, if that is less; reports come a round trip after a packet left the queue."""
         while self.at_s < until_s:
             self.at_s += step_s
             sent = min(rate, self.pace) * step_s

@@ -146,8 +146,8 @@ def test_a_queue_further_on_is_kept_shorter_than_layers_can_wait() -> None:
 
 
 def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
-    # It holds a tenth of a round trip, less than their target were: of 130 packets one is lost, once the rate is found. By
-    # losses neither goes slower there: what fills the queue beside it loses the same in both turns of a trial.
+    # It holds a tenth of a round trip, less than their target were: of 130 packets one is lost, once the rate is found.
+    # By losses neither goes slower there: what fills the queue beside it loses the same in both turns of a trial.
     samples = trial(far(subflows=2, relay=Relay(0.5, RATE_BPS / 2, 150_000)), video(2, 2000)).samples
     later = samples.t_ns > ns(10 * RTT_S)
     assert samples.lost_segments[later].sum() < 0.01 * samples.sent_segments[later].sum()
