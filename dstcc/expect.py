@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dstcc.errors import ScenarioError
 from dstcc.metrics import Metrics
-from dstcc.scenario.bounds import Bound, parse_bound
+from dstcc.scenario.bounds import OF_PROGRAMS, Bound, parse_bound
 
 if TYPE_CHECKING:
     from dstcc.run import Trial, TrialRow
@@ -61,11 +61,10 @@ def unseen(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow]) -> lis
     """The keys of bounds that are skipped for a trial: their metric has no value as nothing was reachable."""
     away = [trial for trial in trials if trial.metrics is not None and out_of_reach(trial.metrics)]
     keys = []
-    for key, text in expect.items():
-        bound = parse_bound(key, text, None)
+    for bound in _of_trials(expect):
         covered = [trial for trial in away if _covers(bound, trial)]
         if any(trial.metrics and trial.metrics.flat().get(bound.metric) is None for trial in covered):
-            keys.append(key)
+            keys.append(bound.key)
     return keys
 
 
@@ -76,8 +75,7 @@ def check(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow], *, wher
     """
     done = [trial for trial in trials if trial.metrics is not None]
     misses: list[Miss] = []
-    for key, text in expect.items():
-        bound = parse_bound(key, text, None)
+    for bound in _of_trials(expect):
         covered = [trial for trial in done if _covers(bound, trial)]
         misses += [miss for trial in covered for miss in _miss(bound, trial, where)]
     return misses
@@ -86,8 +84,39 @@ def check(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow], *, wher
 def idle(expect: Mapping[str, str], trials: Iterable[Trial | TrialRow]) -> list[str]:
     """The keys of bounds on contenders of which there is no trial."""
     tried = list(trials)
-    bounds = [parse_bound(key, text, None) for key, text in expect.items()]
-    return [bound.key for bound in bounds if not any(_covers(bound, trial) for trial in tried)]
+    return [bound.key for bound in _of_trials(expect) if not any(_covers(bound, trial) for trial in tried)]
+
+
+def about_trials(expect: Mapping[str, str]) -> bool:
+    """Whether a bound is on trials."""
+    return any(not key.startswith(OF_PROGRAMS) for key in expect)
+
+
+def check_programs(
+    expect: Mapping[str, str], numbers: Mapping[str, float | None], *, where: str
+) -> list[Miss]:
+    """Every bound on programs that a run's ``numbers`` miss (:mod:`dstcc.run.program_numbers`).
+
+    Raises :class:`~dstcc.errors.ScenarioError`, naming the file ``where``, for a number that the run has not.
+    """
+    misses = []
+    for key, text in expect.items():
+        if not key.startswith(OF_PROGRAMS):
+            continue
+        bound = parse_bound(key, text)
+        if bound.metric not in numbers:
+            raise ScenarioError(
+                f"{where}: expect.{key}: the run has no such number; there are {', '.join(numbers)}"
+            )
+        if not bound.holds(value := numbers[bound.metric]):
+            misses.append(Miss("programs", bound.metric, bound.text, value))
+    return misses
+
+
+def _of_trials(expect: Mapping[str, str]) -> Iterator[Bound]:
+    for key, text in expect.items():
+        if not key.startswith(OF_PROGRAMS):
+            yield parse_bound(key, text, None)
 
 
 def _covers(bound: Bound, trial: Trial | TrialRow) -> bool:

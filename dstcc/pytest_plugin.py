@@ -1,8 +1,9 @@
 """Scenarios as regression tests: ``pytest --dstcc FOLDER`` runs every scenario under FOLDER as a test item.
 
 A scenario is a ``*.toml`` file with a ``[scenario]`` table. Its item runs all its trials and fails where a
-trial fails or a bound of ``[expect]`` is missed, showing the metric, the bound and the value. Nothing heavy
-is imported unless the option is used.
+trial fails or a bound of ``[expect]`` is missed, showing the metric, the bound and the value. One with
+``[programs]`` has an item that runs these on the virtual-time kernel, and one for its trials only where a bound is
+on them. Nothing heavy is imported unless the option is used.
 """
 
 from __future__ import annotations
@@ -67,14 +68,55 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 
 class ScenarioFile(pytest.File):
-    """A scenario file: one item."""
+    """A scenario file: an item for its trials, and one for its programs."""
 
-    def collect(self) -> Iterator[ScenarioItem]:
-        """The scenario's only item."""
-        yield ScenarioItem.from_parent(self, name="expect")
+    def collect(self) -> Iterator[pytest.Item]:
+        """As the file's tables say; what is not valid is an item's to report."""
+        programs, about_trials = _tables_of(self.path)
+        if about_trials or not programs:
+            yield ScenarioItem.from_parent(self, name="expect")
+        if programs:
+            yield ProgramsItem.from_parent(self, name="programs")
 
 
-class ScenarioItem(pytest.Item):
+class _Item(pytest.Item):
+    """What the items of a scenario share."""
+
+    about = "scenario"
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
+    ) -> str | TerminalRepr:
+        """The lines of the error, without a traceback for known errors."""
+        from dstcc.errors import DstccError
+
+        if isinstance(excinfo.value, (ScenarioFailedError, DstccError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """The item's file, for the report's heading."""
+        return self.path, None, f"{self.about} {self.path.name}"
+
+
+class ProgramsItem(_Item):
+    """Runs a scenario's ``[programs]`` and checks them against its ``[expect]``."""
+
+    about = "programs of"
+
+    def runtest(self) -> None:
+        """Run them; raises :class:`ScenarioFailedError` with a line for each bound that was missed."""
+        from dstcc.expect import check_programs
+        from dstcc.run.programs import run_programs
+        from dstcc.scenario import load_scenario
+
+        scenario = load_scenario(self.path)
+        misses = check_programs(scenario.expect, run_programs(scenario), where=str(self.path))
+        if misses:
+            raise ScenarioFailedError("\n".join(map(str, misses)))
+
+
+class ScenarioItem(_Item):
     """Runs a scenario's trials and checks them against its ``[expect]``."""
 
     def runtest(self) -> None:
@@ -100,20 +142,6 @@ class ScenarioItem(pytest.Item):
         if lines:
             raise ScenarioFailedError("\n".join(lines))
 
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
-    ) -> str | TerminalRepr:
-        """The lines of the error, without a traceback for known errors."""
-        from dstcc.errors import DstccError
-
-        if isinstance(excinfo.value, (ScenarioFailedError, DstccError)):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """The item's file, for the report's heading."""
-        return self.path, None, f"scenario {self.path.name}"
-
 
 def _folders(config: pytest.Config) -> list[Path]:
     given: list[str] = config.getoption("--dstcc")
@@ -127,3 +155,17 @@ def _is_scenario(path: Path) -> bool:
         return "scenario" in read_toml(path, ScenarioError)
     except ScenarioError:
         return True
+
+
+def _tables_of(path: Path) -> tuple[bool, bool]:
+    """Whether a scenario has ``[programs]``, and whether a bound of it is on trials."""
+    from dstcc.scenario import load_scenario
+
+    try:
+        document = read_toml(path, ScenarioError)
+        if not document.keys() & {"programs", "extends"}:
+            return False, True
+        scenario = load_scenario(path)
+    except ScenarioError:
+        return False, True
+    return scenario.programs is not None, any(not key.startswith("programs.") for key in scenario.expect)

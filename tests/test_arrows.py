@@ -82,7 +82,12 @@ LAZY = {
         "dstcc_kernel/coded_steer.py": 4,
         "dstcc_kernel/steer.py": 1,
     },
-    "the kernel's side is for trials on it": {"dstcc/papers/trial_cell.py": 1, "dstcc/run/backends.py": 5},
+    "the kernel's side is for trials on it": {
+        "dstcc/papers/trial_cell.py": 1,
+        "dstcc/run/backends.py": 5,
+        "dstcc/run/programs.py": 2,
+        "dstcc/sweeps/work.py": 1,
+    },
     "a guest imports what its job needs: what it imports moves its clock": {
         "dstcc/forecast/policy.py": 1,
         "dstcc/learn/policies/policy.py": 2,
@@ -95,7 +100,7 @@ LAZY = {
         "dstcc/report/writing.py": 5,
     },
     "a wheel has no sources, and counts the compiled engine": {"dstcc/run/identity.py": 1},
-    "every pytest session of the machine loads the plugin": {"dstcc/pytest_plugin.py": 5},
+    "every pytest session of the machine loads the plugin": {"dstcc/pytest_plugin.py": 9},
     "a worker's own process imports it": {"dstcc/sweeps/conduct.py": 1, "dstcc/sweeps/executors/ray.py": 2},
 }
 """Imports within functions of modules of our own: why, and how many in which file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,14 @@ Examples:
   dstcc run mars.toml -o run --earth "python3 -m http.server 80" \\
       --for 2h -- curl -O http://earth/
   dstcc run mars.toml -o run --scale 1 --for 10d -- ping -i 60 earth
+  dstcc run programs.toml -o run        # what its [programs] says
   dstcc run network.toml -o run --on orbiter "tcpdump -i link2" -- ping -6 earth
 """
 
 
 @click.command(short_help="Run programs of yours on both ends of a scenario's links.", epilog=EXAMPLES)
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
 @click.option(
     "--earth", multiple=True, metavar="CMD", help="A program on Earth, started before CMD; repeatable."
@@ -84,19 +86,15 @@ Examples:
     "--disk",
     "disk_mb",
     type=click.IntRange(1, 65_536),
-    default=256,
-    show_default=True,
     metavar="MB",
-    help="Limit of a host's files, megabytes.",
+    help="Limit of a host's files, megabytes.  [default: 256]",
 )
 @click.option(
     "--wall",
     "wall_s",
     type=click.FloatRange(0, min_open=True),
-    default=600.0,
-    show_default=True,
     metavar="S",
-    help="Real seconds after which the run is aborted.",
+    help="Real seconds after which the run is aborted.  [default: 600]",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing run of programs (only if dstcc wrote it).")
 @click.option(
@@ -118,12 +116,14 @@ def command(
     scale: str | None,
     settings: tuple[str, ...],
     pcapng: bool,
-    disk_mb: int,
-    wall_s: float,
+    disk_mb: int | None,
+    wall_s: float | None,
     force: bool,
     as_json: bool,
 ) -> int:
     """Run CMD on the spacecraft of SCENARIO, and programs on other hosts, in virtual time, which skips waiting.
+
+    Without CMD, what [programs] of the scenario says, checked against its [expect] (a missed bound: exit code 3).
 
     Hosts are called craft and earth, or as the scenario's nodes; CMD runs on the first node of the paths. Programs can
     read this machine's files, and write to a folder of their host, which the run keeps. The run ends with CMD or at
@@ -132,10 +132,12 @@ def command(
     from dstcc.run.backends import require_pyroute2
 
     require_pyroute2("dstcc run")
-    from dstcc_kernel.endhosts.flight import fly
-    from dstcc_kernel.endhosts.planning import Options
+    from dstcc_kernel.endhosts.flight import WALL_S, fly
+    from dstcc_kernel.endhosts.planning import Options, meaning, options_of
 
     from dstcc.clock import Clock
+    from dstcc.expect import MISSED, check_programs
+    from dstcc.run.program_numbers import numbers_of
     from dstcc.scenario import Override, load_scenario, parse_override, scenario_files
     from dstcc.scenario.units import duration_s
 
@@ -143,34 +145,47 @@ def command(
     overrides += [Override(("run", "seed"), seed)] if seed is not None else []
     overrides += [parse_override(f"run.scale={scale}")] if scale is not None else []
     loaded = load_scenario(scenario, overrides)
-    options = Options(
-        command=cmd,
-        earth=earth,
-        on=on,
-        for_s=None if until is None else duration_s(until, "--for"),
-        congestion=congestion,
-        module=module,
-        bpf=bpf,
-        mptcp=mptcp,
-        pcapng=pcapng,
-        disk_mb=disk_mb,
-    )
+    if not cmd and (earth or on):
+        raise click.UsageError(
+            "--earth, --on: stand beside CMD; without it [programs] of the scenario says what runs"
+        )
+    options = Options(command=cmd) if cmd else options_of(loaded)
+    given = {
+        "earth": earth,
+        "on": on,
+        "for_s": None if until is None else duration_s(until, "--for"),
+        "congestion": congestion,
+        "module": module,
+        "bpf": bpf,
+        "mptcp": mptcp,
+        "pcapng": pcapng,
+        "disk_mb": disk_mb,
+    }
+    options = replace(options, **{key: value for key, value in given.items() if value})
+    programs = None if cmd else loaded.programs
     lost: set[str] = set()
-    flown = fly(
-        output,
-        loaded,
-        options,
-        argv=sys.argv,
-        wall_s=wall_s,
-        force=force,
-        inputs=[*scenario_files(scenario), *(path for path in (module, bpf) if path is not None)],
-        tell=_mute if as_json else partial(tell_output, lost),
-    )
+    with meaning(programs):
+        flown = fly(
+            output,
+            loaded,
+            options,
+            argv=sys.argv,
+            wall_s=wall_s or (WALL_S if programs is None else programs.wall_s),
+            force=force,
+            inputs=[*scenario_files(scenario), *(path for path in (module, bpf) if path is not None)],
+            tell=_mute if as_json else partial(tell_output, lost),
+        )
     if as_json:
         emit_json(_document(output, flown))
     _say(output, flown, Clock(loaded.scenario.start))
-    for problem in sorted(lost):
+    missed = []
+    if programs is not None and flown.problem is None:
+        numbers = numbers_of(output, flown.meta, programs.json_of)
+        missed = check_programs(loaded.expect, numbers, where=str(scenario))
+    for problem in (*sorted(lost), *map(str, missed)):
         notice(problem)
+    if missed:
+        return MISSED
     return flown.exit_code or bool(lost)
 
 

@@ -25,6 +25,8 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+OF_PROGRAMS = "programs."
+"""How the keys of bounds on a run of programs begin; what follows is one of its numbers (docs/programs.md)."""
 _BOUND = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)\s*")
 
 
@@ -62,12 +64,14 @@ class Bound:
 def parse_bound(key: str, text: str, names: Collection[str] | None = ()) -> Bound:
     """Read one line of ``[expect]``; ``names`` are the labels of the scenario's variants and the names of its
     controllers, beside which those of shipped policies hold (``None``: a name that is not an algorithm is one of
-    these). An unknown metric or name or a malformed bound is an error."""
+    these). An unknown metric or name or a malformed bound is an error; which numbers programs have, their run shows."""
     matches = [_BOUND.fullmatch(part) for part in text.split(",")]
     limits = tuple((COMPARE[match[1]], float(match[2])) for match in matches if match is not None)
     if len(limits) < len(matches):
         rule = 'a bound is a comparison and a number, like ">= 0.98" or "< 9000", or several with commas'
         raise broken(f'{rule}, not "{text}"', key=key)
+    if key.startswith(OF_PROGRAMS):
+        return Bound(key, text.strip(), key.removeprefix(OF_PROGRAMS), None, None, None, limits)
     who, metric = _split(key)
     if not is_metric(metric):
         name = metric or who

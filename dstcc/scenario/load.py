@@ -220,6 +220,13 @@ def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:
                 if "\0" in path:
                     raise ScenarioError(f"{source}: {key} = {path!r}: no path has a NUL character")
                 table[key] = str(Path(folder, path))
+    programs = document.get("programs")
+    if (
+        isinstance(programs, dict)
+        and programs.keys() & {"folder", "run"}
+        and isinstance(programs.get("folder", "."), str)
+    ):
+        programs["folder"] = str(Path(folder, programs.get("folder", ".")))
     variants = document.get("variant")
     for table in [document.get("transport"), *(variants if isinstance(variants, list) else ())]:
         for key in ("congestion", "scheduler") if isinstance(table, dict) else ():

@@ -39,7 +39,7 @@ from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load_named, look
 from dstcc.trust import may_run
 
-from .bounds import Bounds, parse_bound
+from .bounds import OF_PROGRAMS, Bounds, parse_bound
 from .changing import RateRows, check_changing
 from .coding import CODED, Coding, check_coding, check_transport
 from .coding import misfit as coding_misfit
@@ -62,6 +62,7 @@ from .network import MAX_NODES, MAX_PATHS, Node, Path, Way, check_network, ways_
 from .physics import abstract_keys
 from .physics import check as check_physics
 from .places import End, with_places
+from .programs import Programs
 from .relay import Relay
 from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix, check_same
@@ -490,6 +491,7 @@ class Scenario(ScenarioTable):
     coding: Coding | None = None
     playout: Playout = Playout()
     run: Run = Run()
+    programs: Programs | None = None
     variant: Annotated[tuple[Variant, ...], AsTuple, Field(max_length=MAX_VARIANTS)] = ()
     expect: Bounds = Field(default_factory=dict)
 
@@ -516,6 +518,8 @@ class Scenario(ScenarioTable):
             except (ValidationError, PydanticCustomError) as error:
                 raise broken(f"'{OWN}': {place_of(error)[1]}", key="transport.controller") from None
         for key, text in self.expect.items():
+            if key.startswith(OF_PROGRAMS) and self.programs is None:
+                raise broken("there are no [programs]", key=f"expect.{key}")
             try:
                 parse_bound(key, text, [*labels, *map(controller_name, self.transport.controller)])
             except PydanticCustomError as error:

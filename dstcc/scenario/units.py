@@ -41,8 +41,8 @@ UNITS: dict[str, tuple[str, dict[str, str]]] = {
 """End of a key's name → what it measures, and how many of the key's own unit each unit is."""
 TIMES = frozenset({"outages", "unannounced_outages"})
 """Keys whose numbers are seconds though their names do not say so."""
-OTHERS = frozenset({"expect", "description", "name"})
-"""Keys below which nothing is a quantity: bounds are texts of their own."""
+OTHERS = frozenset({"expect", "description", "name", "env", "sysctl"})
+"""Keys below which nothing is a quantity: bounds are texts of their own, as is what programs and kernels get."""
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
 _LONGEST = 64
 """Characters of a quantity; nobody writes more."""

@@ -34,6 +34,7 @@ NOT_EMULATED: Any = {
     "scenario": {"description"},
     "transport": {"congestion", "scheduler", "controller"},
     "run": {"seed", "seeds", "scale"},
+    "programs": True,
     "variant": True,
     "expect": True,
 }

@@ -32,6 +32,8 @@ MOST_VALUES = 1_000_000
 """Of one axis."""
 RANGE = frozenset({"from", "to", "steps", "by", "scale", "values", "as"})
 """Keys of a table that says an axis's values."""
+OF_WORDS = "programs.words."
+"""How the keys of words in command lines begin; their columns are called by the words."""
 FIXED = frozenset(
     {
         "transport.congestion",
@@ -62,10 +64,10 @@ class Axis:
 def axis_of(key: str, given: Any, where: str) -> Axis:
     """The axis of one key; raises :class:`InputError`, which begins with ``where``."""
     check_key(key, where)
-    name = key
+    name = key.removeprefix(OF_WORDS)
     if isinstance(given, dict):
         given = dict(given)
-        name = given.pop("as", key)
+        name = given.pop("as", name)
         if not isinstance(name, str) or not name.isprintable() or not name.strip():
             raise InputError(f"{where}: as = {name!r}: must be a column's name")
         values = _table_values(key, given, where)

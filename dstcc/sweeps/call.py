@@ -18,7 +18,7 @@ from .executors.local import Local
 from .executors.ray import Ray
 from .executors.slurm import Slurm
 from .merge import take_in
-from .places import Place, check_place
+from .places import PROGRAMS, TRAININGS, TRIALS, Place, check_place
 from .plan import Plan, make_plan
 from .results import fold, missing, settle
 from .study import Study, load_study
@@ -80,7 +80,7 @@ class Sweep:
             self.study.name,
             self._text,
             self.study.folder,
-            train=self._train,
+            kind=TRAININGS if self._train else PROGRAMS if self.study.programs else TRIALS,
             argv=self._argv,
             more=more,
         )

@@ -38,6 +38,8 @@ from dstcc.version import __version__
 
 SCHEMA = 1
 ABOUT, STUDY = "study.json", "study.toml"
+KINDS = TRIALS, TRAININGS, PROGRAMS = "trials", "trainings", "programs"
+"""What a study has a row of."""
 SHAPE = Whole(
     dstcc_version=(str,),
     kind=(str,),
@@ -103,7 +105,7 @@ class Place:
             about = read_json(path, RunError)
         except FileNotFoundError:
             raise RunError(f"{self.path}: no study: it has no {ABOUT}") from None
-        if not isinstance(about, dict) or about.get("kind") not in ("trials", "trainings"):
+        if not isinstance(about, dict) or about.get("kind") not in KINDS:
             raise RunError(f"{path}: not of a study of dstcc's")
         if about.get("schema") != SCHEMA:
             raise RunError(f"{path}: schema {about.get('schema')!r}, but this version reads {SCHEMA}")
@@ -133,13 +135,12 @@ class Place:
             os.close(handle)
 
     def begin(
-        self, name: str, text: str, folder: Path, *, train: bool, argv: Sequence[str], more: Mapping[str, Any]
+        self, name: str, text: str, folder: Path, *, kind: str, argv: Sequence[str], more: Mapping[str, Any]
     ) -> None:
         """Make the folder, or take it up again with the study as it is now; ``more`` is what its plan says.
 
-        Raises :class:`InputError` where something else is there, and for a study of the other kind.
+        Raises :class:`InputError` where something else is there, and for a study of another of :data:`KINDS`.
         """
-        kind = "trainings" if train else "trials"
         self.path.mkdir(parents=True, exist_ok=True)
         there = self.about() if (self.path / ABOUT).exists() else None
         if there is not None and there["kind"] != kind:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from dstcc.errors import InputError
 
 from .axes import Axis, shown
+from .pieces import Piece
 from .study import MOST_TRIALS, Point, Study
-from .work import Piece, Work, point_words, result_schema
+from .work import Work, point_words, result_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,7 +156,7 @@ def _schema_of(plan: Plan) -> pa.Schema:
             pa.field("algorithm", text, nullable=False),
             *(pa.field(name, text) for name in ("congestion", "scheduler", "controller", "variant")),
             pa.field("seed", number, nullable=False),
-            *result_schema(plan.train, plan.layers),
+            *(() if plan.study.programs else result_schema(plan.train, plan.layers)),
         ]
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,12 +83,12 @@ def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
     for first in range(0, len(numbers), PART_ROWS):
         some = numbers[first : first + PART_ROWS]
         table = plan.about(some)
-        results = pa.Table.from_pylist(
-            [rows[plan.units[number].key] for number in some], schema=_results(plan.schema)
-        )
+        found = [rows[plan.units[number].key] for number in some]
+        schema = _numbers(found) if plan.study.programs else _results(plan.schema)
+        results = pa.Table.from_pylist(found, schema=schema)
         for name in results.column_names:
             table = table.append_column(name, results[name])
-        write_part(place.trials, table.cast(plan.schema))
+        write_part(place.trials, table.cast(_whole(plan, schema)))
     for key in rows:
         store.discard(key)
     return len(rows)
@@ -102,6 +102,8 @@ def settle(plan: Plan, place: Place) -> None:
     own, others = _sorted_out(plan, old)
     own = _once(own)
     table, numbers = own.drop_columns(["unit"]), own["unit"].to_numpy()
+    if plan.study.programs:
+        table = table.select(_in_order(table))
     trials = [
         write_part(
             place.trials, _own(plan, table.slice(first, PART_ROWS), numbers[first : first + PART_ROWS])
@@ -158,17 +160,36 @@ def _results(schema: pa.Schema) -> pa.Schema:
     return pa.schema(list(schema)[schema.get_field_index("seed") + 1 :])
 
 
+def _numbers(rows: Sequence[Mapping[str, Any]]) -> pa.Schema:
+    """The columns of runs of programs: all numbers that any has, in the order in which they come."""
+    return pa.schema(
+        [pa.field(name, pa.float64()) for name in dict.fromkeys(name for row in rows for name in row)]
+    )
+
+
+def _in_order(table: pa.Table) -> list[str]:
+    """The columns that have a number, the same whatever parts they come from: those of the whole run first."""
+    there = [name for name in table.column_names if table[name].null_count < table.num_rows]
+    return sorted(there, key=lambda name: ("." in name, name))
+
+
+def _whole(plan: Plan, results: pa.Schema) -> pa.Schema:
+    """The columns of a part: the plan's own, and those of its results."""
+    return pa.schema([*list(plan.schema)[: plan.schema.get_field_index("seed") + 1], *results])
+
+
 def _sorted_out(plan: Plan, parts: Sequence[Path]) -> tuple[pa.Table, list[pa.Table]]:
     """The rows that the plan asks for, with their numbers as ``unit``, and of each part the rows that it does not."""
     wanted = pa.array([unit.key for unit in plan.units], pa.string())
-    schema = _results(plan.schema)
+    schema = None if plan.study.programs else _results(plan.schema)
     own = [pa.table({"unit": pa.array([], pa.int32())})]
     others: list[pa.Table] = []
     seen = pa.array([], pa.string())
     for part in parts:
         rows = read_part(part)
         unit = pc.index_in(rows["key"], wanted).combine_chunks()
-        results = [name for name in schema.names if name in rows.column_names]
+        results = _results(rows.schema).names if schema is None else schema.names
+        results = [name for name in results if name in rows.column_names]
         mine = rows.select(results).append_column("unit", unit).filter(pc.is_valid(unit))
         own.append(mine)
         left = pc.and_(pc.is_null(unit), pc.invert(pc.is_in(rows["key"], seen).combine_chunks()))
@@ -192,11 +213,12 @@ def _once(table: pa.Table) -> pa.Table:
 def _own(plan: Plan, rows: pa.Table, numbers: Sequence[int]) -> pa.Table:
     """Rows of a plan with the plan's own columns, whatever the study called them before."""
     table = plan.about([int(number) for number in numbers])
-    for field in _results(plan.schema):
+    schema = rows.schema if plan.study.programs else _results(plan.schema)
+    for field in schema:
         have = field.name in rows.column_names
         column = rows[field.name].cast(field.type) if have else pa.nulls(rows.num_rows, field.type)
         table = table.append_column(field.name, column)
-    return table.cast(plan.schema)
+    return table.cast(_whole(plan, schema))
 
 
 def check_parts(place: Place) -> None:
@@ -225,8 +247,11 @@ def settled_parts(place: Place) -> list[Path] | None:
 
 def _all_of(plan: Plan, place: Place) -> bool:
     """Whether the parts have the plan's columns and no trial that it does not ask for."""
+    schemas = []
     for part in parts_in(place.trials):
         with parquet_file(part) as file:
-            if not file.schema_arrow.equals(plan.schema):
-                return False
+            schemas.append(file.schema_arrow.remove_metadata())
+    for schema in schemas:
+        if not schema.equals(_whole(plan, _results(schemas[0])) if plan.study.programs else plan.schema):
+            return False
     return bool(pc.all(pc.is_in(known_keys(place), pa.array(list(plan.place), pa.string()))).as_py())

@@ -32,6 +32,7 @@ STUDY: dict[str, type] = {
     "seeds": int,
     "seed": int,
     "backend": str,
+    "programs": bool,
     "quality": bool,
     "trial_limit_s": float,
     "retries": int,
@@ -91,6 +92,8 @@ class Study:
     seeds: int | None
     seed: int | None
     backend: str
+    programs: bool
+    """Whether a point is a run of the scenario's ``[programs]``."""
     quality: bool
     trial_limit_s: float | None
     retries: int | None
@@ -187,6 +190,7 @@ def parse_study(document: Mapping[str, Any], *, source: str, folder: Path, name:
         seeds=_at_least(study, "seeds", 1, source),
         seed=_at_least(study, "seed", 0, source),
         backend=study.get("backend", "simulator"),
+        programs=study.get("programs", False),
         quality=study.get("quality", False),
         trial_limit_s=study.get("trial_limit_s"),
         retries=_at_least(study, "retries", 0, source),
@@ -195,9 +199,21 @@ def parse_study(document: Mapping[str, Any], *, source: str, folder: Path, name:
     )
     if read.backend not in ("simulator", "kernel"):
         raise InputError(f"{source}: study.backend = {read.backend!r}: must be 'simulator' or 'kernel'")
+    if read.programs:
+        _check_programs(study, train, source)
     if read.size > MOST_TRIALS:
         raise InputError(f"{source}: {read.size:,} points are more than {MOST_TRIALS:,}")
     return read
+
+
+def _check_programs(study: Mapping[str, Any], train: Mapping[str, Any], source: str) -> None:
+    """What a study of trials has and one of programs has not."""
+    for key in ("congestion", "scheduler", "controller", "variant", "backend", "quality"):
+        if key in study:
+            hint = "; programs.congestion is a key like others" if key == "congestion" else ""
+            raise InputError(f"{source}: study.{key}: is of trials, not of programs{hint}")
+    if train:
+        raise InputError(f"{source}: train: cannot be combined with study.programs")
 
 
 def _scenarios(study: Mapping[str, Any], source: str, folder: Path) -> tuple[Path, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +24,7 @@ from dstcc.run.trials import Judge, TrialKey, iter_trials, left_early, trial_key
 from dstcc.scenario import ABSENT, Override, Scenario, Sources, content_hash, extensions_of
 
 from .axes import shown
+from .pieces import Failed, Piece
 from .study import Point, Study
 
 if TYPE_CHECKING:
@@ -35,28 +35,6 @@ KEPT_CELLS = 4
 TEXTS = ("reason", "metric", "policy_sha256")
 OF_TRAININGS = ("score", "score_low", "score_high", "steps")
 DEFAULT_TRAINED = ("dstcc-lanes",)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A trial or a training of a cell."""
-
-    id: str
-    """Within its cell: ``cubic+minrtt/s1``."""
-    key: str
-    """Its hash."""
-    made_by: str
-    facts: Mapping[str, Any]
-    """The columns that say which it is: ``algorithm``, ``congestion``, ``scheduler``, ``controller``, ``variant``,
-    ``seed``."""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A piece that failed for a reason of its own."""
-
-    error: str
-    traceback: str | None
 
 
 class Cell(Protocol):
@@ -81,6 +59,8 @@ class Work:
         self.points = tuple(study.points())
         self._sources = Sources()
         self._cells: dict[int, Cell] = {}
+        if train and study.programs:
+            raise InputError(f"{study.name}: --train: a study of programs has no trainings")
         if train:
             _need_learning()
 
@@ -119,6 +99,10 @@ class Work:
                 folder=study.folder,
             )
             known = study.known(point)
+            if study.programs:
+                from .programs import ProgramRuns
+
+                return ProgramRuns(study, scenario, known)
             if self.train:
                 return _Trainings(study, scenario, known, self.folder)
             only = named["controller"] if not (named["variant"] or named["congestion"]) else ()

@@ -24,10 +24,11 @@ from dstcc.errors import DstccError
 from dstcc.scenario.work import limited
 from dstcc.trust import allowed
 
+from .pieces import Failed
 from .places import STUDY, Place
 from .plan import Unit
 from .study import load_study
-from .work import Failed, Work
+from .work import Work
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.ENOENT)
 """Errors of the study's folder, which no repetition mends: the whole sweep stops."""

@@ -9,9 +9,9 @@ from typing import Any
 from dstcc.sweeps.call import Sweep
 from dstcc.sweeps.conduct import Swept
 from dstcc.sweeps.executors.base import Ended
+from dstcc.sweeps.pieces import Failed
 from dstcc.sweeps.places import Place
 from dstcc.sweeps.plan import Unit
-from dstcc.sweeps.work import Failed
 from dstcc.sweeps.worker import carrying, keep
 from tests.made_results import TOY
 

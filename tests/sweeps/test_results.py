@@ -333,7 +333,7 @@ def begun(plan: Plan, place: Place, numbers: Sequence[int]) -> Place:
         "trials": 1,
         "axes": [],
     }
-    place.begin("s", "", Path(), train=False, argv=[], more=more)
+    place.begin("s", "", Path(), kind="trials", argv=[], more=more)
     bring(plan, place, numbers)
     return place
 

@@ -17,7 +17,7 @@ from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
 from dstcc.report.numbers import Unit, unit_for_row
 from dstcc.run.reading import typed
-from dstcc.sweeps.places import STUDY, Place
+from dstcc.sweeps.places import PROGRAMS, STUDY, TRAININGS, Place
 from dstcc.sweeps.query import dataset, rows_in
 from dstcc.sweeps.results import GLOB
 from dstcc.sweeps.study import load_study
@@ -41,6 +41,11 @@ SCORE = Metric(
     "score", "Score", "score", +1, "Trainings", "What the recipe's evaluation measures, on seeds apart."
 )
 CONFIDENCE = 0.95
+SUCCEEDED = Metric(
+    "succeeded", "Succeeded", "share", +1, "Programs", "Share of runs whose program ended by itself with 0."
+)
+UNSHOWN = ("exit_code", "ended_s", "mission_s")
+"""Numbers of runs of programs without a figure: ``succeeded`` and ``completed_s`` say more."""
 KINDS = {"_s": "seconds", "_bps": "bps", "_bytes": "bytes"}
 """What numbers are by the ending of their key."""
 
@@ -158,9 +163,10 @@ def load_study_report(path: Path) -> StudyReport:
     if len({file.stem for file in _scenarios(place)}) > 1:
         names = tuple(sorted({file.stem for file in _scenarios(place)}))
         axes = (Axis("scenario", "scenario", names), *axes)
-    table = _read(place, axes, about["kind"])
+    shown = _metrics(place, about["kind"])
+    table = _read(place, axes, shown)
     rows = table.num_rows
-    metrics = tuple(one for one in _metrics(about["kind"]) if rows and table[one.key].null_count < rows)
+    metrics = tuple(one for one in shown if rows and table[one.key].null_count < rows)
     algorithms = tuple(sorted(set(table["algorithm"].to_pylist()) if table.num_rows else ()))
     overall = {
         (metric.key, key[0]): mean
@@ -193,8 +199,23 @@ def _scenarios(place: Place) -> list[Path]:
     return list(load_study(place.path / STUDY).scenarios)
 
 
-def _metrics(kind: str) -> list[Metric]:
-    return [SCORE] if kind == "trainings" else [one for one in METRICS if one.key in SHOWN]
+def _metrics(place: Place, kind: str) -> list[Metric]:
+    if kind == PROGRAMS:
+        parts = dataset(place)
+        names = () if parts is None else parts.schema.names[parts.schema.get_field_index("seed") + 1 :]
+        return [_of_programs(name) for name in names if "." not in name and name not in UNSHOWN]
+    return [SCORE] if kind == TRAININGS else [one for one in METRICS if one.key in SHOWN]
+
+
+def _of_programs(name: str) -> Metric:
+    """A number of a whole run: ours, or one that a program prints, whose unit ends its name."""
+    if name == SUCCEEDED.key:
+        return SUCCEEDED
+    end = next((end for end in KINDS if name.endswith(end)), "")
+    label = name.removesuffix(end).replace("_", " ").strip().capitalize() or name
+    if end == "_bytes":
+        label += " (bytes)"
+    return Metric(name, label, KINDS.get(end, "count"), 0, "Programs", "")
 
 
 def _as_column(value: Any) -> Any:
@@ -202,7 +223,7 @@ def _as_column(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
 
 
-def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
+def _read(place: Place, axes: Sequence[Axis], metrics: Sequence[Metric]) -> pa.Table:
     """The columns that the page needs, a row a trial."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -213,7 +234,7 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
         "algorithm",
         "seed",
         *(axis.column for axis in axes),
-        *(one.key for one in _metrics(kind)),
+        *(one.key for one in metrics),
     ]
     if parts is None:
         return pa.table({name: pa.array([], pa.null()) for name in names})
@@ -227,7 +248,7 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
         "key": pa.string(),
         "algorithm": pa.string(),
         "seed": pa.int64(),
-        **{one.key: pa.float64() for one in _metrics(kind)},
+        **{one.key: pa.float64() for one in metrics},
     }
     for name, wanted in types.items():
         field = pa.field(name, wanted, nullable=wanted == pa.float64())

@@ -167,7 +167,7 @@ Answer = tuple[dict[str, Any] | None, str | None, str | None, float]
 
 def carry(study: tuple[str, dict[str, bytes]], words: list[list[Any]]) -> list[Answer]:
     """In a worker of Ray: carry units; of each its row, or why it failed and where, and how long it took."""
-    from dstcc.sweeps.work import Failed
+    from dstcc.sweeps.pieces import Failed
 
     began = time.monotonic()
     results: list[Answer] = []

@@ -7,6 +7,7 @@ logs, records and the end hosts' files in ``/run/dstcc``, or ``error.txt`` with 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -14,6 +15,8 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,6 +54,9 @@ from .sampling import HEAD, PLAYED, Sampler
 from .stage import Stage, stage_of
 
 PRELOAD = "preload.so"
+SETTINGS = Path("/proc/sys")
+NO_SETTING = (errno.ENOENT, errno.EACCES)
+"""Of a file below /proc/sys that there is not, and that cannot be made."""
 PATIENCE_NS = 100 * 86_400 * 10**9
 """Of the guest's clock without --for, so that a program that waits for ever ends one day. Idle time is not free: the
 kernel's own work every second or two makes a virtual day some tenths of a second."""
@@ -119,6 +125,7 @@ def _carry_out(mission: Mission) -> None:
     }
     users = [new_users() for _ in mission.hosts]
     with stage_of(mission, sysctls, users) as stage:
+        _set(mission.sysctls, stage.spaces)
         stage.lay()
         _files(mission)
         hosts = {
@@ -157,6 +164,22 @@ def _module(mission: Mission) -> str:
         said = f"the module brings {', '.join(new)}" if new else "the module registers no congestion control"
         raise DstccError(f"--module, --bpf: {said}; --congestion says what sockets have")
     return mission.congestion or new[0]
+
+
+def _set(settings: Mapping[str, str], spaces: Sequence[int]) -> None:
+    """Set what the user sets of each host; what a kernel has once for all its namespaces can be written here only."""
+    for name, value in settings.items():
+        path, own = SETTINGS / name, False
+        try:
+            for space in spaces:
+                with inside(space), suppress(FileNotFoundError, PermissionError):
+                    path.write_text(value)
+                    own = True
+            if not own:
+                path.write_text(value)
+        except OSError as error:
+            why = "there is no such setting" if error.errno in NO_SETTING else str(error.strerror).lower()
+            raise DstccError(f"programs.sysctl.{name.replace('/', '.')} = {value}: {why}") from None
 
 
 def _files(mission: Mission) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,8 @@ class Mission:
     hosts: tuple[str, ...] = HOSTS
     network: Network | None = None
     """Whose nodes the hosts are, in the same order."""
+    sysctls: dict[str, str] = field(default_factory=dict)
+    """Settings of the network that the hosts have beside ours, by their paths below ``/proc/sys``."""
     longest_ns: int = 0
     """Of a network the longest one-way delay of a path."""
 

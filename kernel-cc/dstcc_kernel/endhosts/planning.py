@@ -10,19 +10,23 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dstcc.engine.config import Loss
 from dstcc.errors import InputError
 from dstcc.scenario import draw_links, rtt_s, scale_of
 from dstcc.scenario.draws import draw_lines
+from dstcc.scenario.programs import text_of
 from dstcc.wire import HEADER_BYTES
 
-from .. import guest
+from .. import guest, source
+from ..elf import is_static
 from ..job import LinkJob
 from ..link_plan import link_lines
 from ..names import CONGESTION, changing_rate
@@ -45,6 +49,7 @@ from .naming import hosts_of, slug
 if TYPE_CHECKING:
     from dstcc.engine.config import Link
     from dstcc.scenario import Scenario
+    from dstcc.scenario.programs import Programs
 
 PROGRAMS_RTT_S = 10.0
 """Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and
@@ -87,6 +92,43 @@ class Options:
     """The host of a shell on a terminal, in the place of ``command``: "": where paths begin."""
     here: Path = field(default_factory=Path.cwd)
     """The folder that relative programs are of."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """That all programs have beside ours."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the network (``net.ipv4.tcp_sack``) that all hosts have beside ours."""
+
+
+def options_of(scenario: Scenario, python: str = sys.executable) -> Options:
+    """What ``[programs]`` of a scenario says, with a Python for ``{python}``; raises :class:`InputError` where there is
+    none."""
+    programs = scenario.programs
+    if programs is None:
+        raise InputError(
+            f"{scenario.scenario.name}: programs: missing; [programs] says what runs on the hosts"
+        )
+    given: dict[str, Any] = {
+        "python": python,
+        "rtt_s": max(map(rtt_s, draw_links(scenario, scenario.run.seed))),
+        "scale": scale_of(scenario, PROGRAMS_RTT_S),
+        "seed": scenario.run.seed,
+    }
+    command, others = programs.command_lines(given)
+    return Options(
+        command=command,
+        on=tuple((host, shlex.join(words)) for host, words in others),
+        congestion=programs.congestion,
+        mptcp=programs.mptcp,
+        disk_mb=programs.disk_mb,
+        here=Path(programs.folder),
+        environment={name: text_of(value) for name, value in programs.env.items()},
+        sysctls={name: text_of(value) for name, value in programs.sysctl.items()},
+    )
+
+
+def meaning(programs: Programs | None) -> AbstractContextManager[None]:
+    """Mean the kernel that ``[programs]`` names, if it names one, in a block."""
+    named = None if programs is None else programs.kernel
+    return nullcontext() if named is None else source.using(named)
 
 
 def plan(scenario: Scenario, options: Options) -> Mission:
@@ -122,7 +164,8 @@ def plan(scenario: Scenario, options: Options) -> Mission:
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
         congestion=_congestion(options),
         programs=programs,
-        environment=_environment(scenario, scale) | _prompt(scenario, scale, options),
+        environment={**_environment(scenario, scale), **options.environment}
+        | _prompt(scenario, scale, options),
         until_ns=None if for_s is None else round(for_s / scale * 1e9),
         linger_ns=round(longest_s * 1e9) if len(programs) > 1 else 0,
         sample_ns=max(1_000_000, round(longest_s / SAMPLES_PER_RTT * 1e9)),
@@ -132,6 +175,7 @@ def plan(scenario: Scenario, options: Options) -> Mission:
         terminal=options.shell is not None,
         hosts=hosts,
         network=network,
+        sysctls={name.replace(".", "/"): value for name, value in options.sysctls.items()},
         longest_ns=0 if network is None else round(longest_s * 5e8),
     )
 
@@ -143,8 +187,8 @@ def links_of(scenario: Scenario) -> tuple[Link, ...]:
 
 def programs_of(options: Options, hosts: Sequence[str], first: str) -> tuple[Program, ...]:
     """All programs, that of the ``first`` host before the others; raises :class:`InputError` for one that is not there,
-    or whose host is not."""
-    found = [Program(first, _found(options.command, "CMD", options.here))]
+    or whose host is not, and with ``--mptcp`` for one that is statically linked."""
+    found = [Program(first, _found(options.command, "CMD", options))]
     others = [("--earth", EARTH, text) for text in options.earth]
     for option, node, text in (*others, *(("--on", node, text) for node, text in options.on)):
         host = _host(node, hosts, option)
@@ -152,7 +196,7 @@ def programs_of(options: Options, hosts: Sequence[str], first: str) -> tuple[Pro
             words = tuple(shlex.split(text))
         except ValueError as error:
             raise InputError(f"{option} {text}: {str(error).lower()}") from None
-        found.append(Program(host, _found(words, option, options.here)))
+        found.append(Program(host, _found(words, option, options)))
     return tuple(found)
 
 
@@ -227,22 +271,30 @@ def _congestion(options: Options) -> str:
     return stock[options.congestion]
 
 
-def _found(words: Sequence[str], option: str, here: Path) -> tuple[str, ...]:
-    """A command line whose program exists; one that was named relative to ``here`` by its place in the guest."""
+def _found(words: Sequence[str], option: str, options: Options) -> tuple[str, ...]:
+    """A command line whose program exists; one that was named relative to the run's folder by its place there."""
     if not words:
         raise InputError(f"{option}: is empty")
     program = words[0]
     if "/" in program:
         path = Path(program)
-        place = path if path.is_absolute() else here / path
+        place = path if path.is_absolute() else options.here / path
         if not place.is_file():
             raise InputError(f"{option}: {program}: no such program")
         if not os.access(place, os.X_OK):
             raise InputError(f"{option}: {program}: may not be executed (chmod +x)")
-        return (program if path.is_absolute() else str(HERE / path), *words[1:])
-    if shutil.which(program, path=_search()) is None:
-        raise InputError(f"{option}: {program}: no such program on this machine (looked in {_search()})")
-    return tuple(words)
+        named = program if path.is_absolute() else str(HERE / path)
+    else:
+        on_path = shutil.which(program, path=_search())
+        if on_path is None:
+            raise InputError(f"{option}: {program}: no such program on this machine (looked in {_search()})")
+        place, named = Path(on_path), program
+    if options.mptcp and is_static(place):
+        raise InputError(
+            f"{option}: {program}: is statically linked, so that --mptcp, which works through a preloaded library, "
+            "cannot make its sockets MPTCP's"
+        )
+    return (named, *words[1:])
 
 
 def _search() -> str:

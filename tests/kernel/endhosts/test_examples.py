@@ -1,6 +1,6 @@
 """The programs of docs/programs.md, unmodified, over the links of ``examples/programs``.
 
-The Debian packages that they are of, and aioquic, are set up with the project: a missing one is a failure.
+The Debian packages that they are of, aioquic and qh3 are set up with the project: a missing one is a failure.
 """
 
 from __future__ import annotations
@@ -116,22 +116,29 @@ def test_rsync_brings_a_folder(tmp_path: Path) -> None:
         assert arrived.read_bytes() == path.read_bytes()
 
 
-def test_http3_by_aioquic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stack", ["aioquic", "qh3"])
+def test_http3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str) -> None:
     """QUIC's handshake and the page take a round trip each, and the page's size one or two more of slow start."""
     monkeypatch.chdir(ROOT)
-    script = "/run/here/examples/programs/h3.py"
+    script = "/run/here/examples/quic/quic.py"
+    knobs = f"--stack {stack} --initial-rtt 10 --idle-timeout 3600 --qlog own.qlog"
     flown = run(
         tmp_path / "o",
         "",
-        *(sys.executable, script, "get", "earth", "20000"),
+        *(sys.executable, script, "get", "earth", "20000", "--datagrams", "3", *knobs.split()),
         scenario=MARS,
-        earth=(f"{sys.executable} {script} serve",),
+        earth=(f"{sys.executable} {script} serve {knobs}",),
     )
     assert flown.code == 0, flown.err + flown.text()
-    connected, done = (float(found) for found in re.findall(r"after ([0-9.]+) s", flown.out))
-    assert connected == pytest.approx(RELAY_S / SCALE, rel=0.01)
-    assert "20000 bytes after" in flown.out
-    assert 2 * RELAY_S / SCALE <= done <= 4.1 * RELAY_S / SCALE
+    said, served = (json.loads(flown.text(host).splitlines()[-1]) for host in ("craft", "earth"))
+    rtt_s = RELAY_S / SCALE
+    assert said["asked_s"] == pytest.approx(rtt_s, rel=0.01)
+    assert said["first_byte_s"] == pytest.approx(2 * rtt_s, rel=0.02)
+    assert (said["bytes"], served["bytes"], served["quic_datagrams"]) == (20_000, 20_000, 3)
+    assert 2 * rtt_s <= said["done_s"] <= 4.1 * rtt_s
+    for host, point in (("craft", "client"), ("earth", "server")):
+        log = json.loads((flown.folder / host / "own.qlog").read_text())
+        assert log["traces"][0]["vantage_point"]["type"] == point
 
 
 def test_a_students_module_is_what_sockets_have(tmp_path: Path) -> None:
