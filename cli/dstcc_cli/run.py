@@ -150,7 +150,7 @@ def command(
             "--earth, --on: stand beside CMD; without it [programs] of the scenario says what runs"
         )
     options = Options(command=cmd) if cmd else options_of(loaded)
-    given = {
+    given: dict[str, Any] = {
         "earth": earth,
         "on": on,
         "for_s": None if until is None else duration_s(until, "--for"),

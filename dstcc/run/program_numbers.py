@@ -59,9 +59,10 @@ def numbers_of(folder: Path, meta: Mapping[str, Any], json_of: Sequence[str] = (
         found[f"{name}.ended_s"] = _float(program["ended_s"])
     for host in json_of:
         own = host == first["host"]
-        program = first if own else next((one for one in others if one["host"] == host), None)
-        if program is None:
+        there = [first] if own else [one for one in others if one["host"] == host]
+        if not there:
             raise DstccError(f"programs.json_of: no program runs on {host}")
+        program = there[0]
         for key, value in _printed(folder, program).items():
             name = key if own else f"{host}.{key}"
             if name in found:
