@@ -10,7 +10,7 @@ from . import complete
 from .limits import ALLOW, LIMIT
 from .output import console, emit_json, progress
 
-FORMATS = ("csv", "iperf3", "qlog", "pcapng")
+FORMATS = ("csv", "iperf3", "qlog", "pcapng", "ionrc")
 QLOG_VERSIONS = ("0.3", "0.4")
 
 EXAMPLES = """\b
@@ -19,13 +19,16 @@ Examples:
   dstcc export run --format iperf3 --trial cubic+minrtt/s1 -o iperf3
   dstcc export run --format pcapng --trial cubic+minrtt/s1 -o packets
   dstcc export run --format qlog --qlog-version 0.4 -o qlogs
+  dstcc export scenario.toml --format ionrc -o scenario.ionrc
 """
 
 
 @click.command(short_help="Write a run's trials for other tools.", epilog=EXAMPLES)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to write, see above.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write (ionrc: file)."
+)
 @click.option(
     "--trial",
     "trials",
@@ -61,11 +64,14 @@ def command(
     iperf3  a JSON file per trial, as iperf3 --json writes it at the sender
     qlog    a .sqlog file per trial, for qvis
     pcapng  two captures per trial, the spacecraft's and Earth's, for Wireshark
+    ionrc   a scenario's contact plan for ION: RUN is the scenario, -o a file
 
     For packets the simulator repeats the trial, and reports if the result differs from RUN.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
+    if form == "ionrc":
+        return _export_plan(run, output, force=force, as_json=as_json)
     from dstcc.export import export_run
     from dstcc.run import load_run
 
@@ -88,3 +94,16 @@ def command(
     console().print(
         f"{output}: {form} of {count} {'trial' if count == 1 else 'trials'}, {files}", soft_wrap=True
     )
+
+
+def _export_plan(path: Path, output: Path, *, force: bool, as_json: bool) -> None:
+    from dstcc.export.ionrc import node_numbers, write_ionrc
+    from dstcc.scenario import load_scenario
+
+    scenario = load_scenario(path)
+    write_ionrc(scenario, output, force=force, inputs=[path])
+    numbers = node_numbers(scenario)
+    if as_json:
+        return emit_json({"export": str(output), "format": "ionrc", "nodes": numbers})
+    nodes = ", ".join(f"{number} {name}" for name, number in numbers.items())
+    console().print(f"{output}: contact plan of nodes {nodes}", soft_wrap=True)
