@@ -14,7 +14,7 @@ STAMP := $(VENV)/.ready
 TESTING := $(VENV)/.testing
 # Python compiles what is imported, when it is: to compile all takes as long as to install it.
 PIP = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
-CXX_SOURCES = $(sort $(shell find dstcc/engine/src tests/engine/native svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/flows kernel-cc/links kernel-cc/transfer experiments/trajectories tests/kernel/coded_parts -name '*.[ch]pp'))
+CXX_SOURCES = $(sort $(shell find dstcc/engine/src tests/engine/native svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/flows kernel-cc/links kernel-cc/ltp kernel-cc/transfer experiments/trajectories tests/kernel/coded_parts -name '*.[ch]pp'))
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/* tests/engine/native/*) $(wildcard kernel-cc/law/* kernel-cc/dispatch/*) $(wildcard svc/dstcc_svc/src/*)
 
 # Our own builds have no warnings; a user's `pip install` may.

@@ -172,6 +172,7 @@ TABLE = (
             Parameter("green_from_layer", key="ltp_green_from_layer", per_link=False),
             Parameter("retry_limit", key="ltp_retry_limit", per_link=False),
         ),
+        backends=BOTH,
     ),
     Algorithm("lia", "congestion", "built-in", "coupled: RFC 6356", needs=("paths",)),
     Algorithm(

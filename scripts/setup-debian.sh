@@ -34,6 +34,7 @@ TEST="
 chromium         the tests open the report in a real browser
 fonts-dejavu-core  the report's screenshots need a font
 linux-source-6.1  Debian 12's own kernel (dstcc kernel build --kernel 6.1; make test-kernel)
+tshark           decodes what trials put on the wire
 sparse           checks our module's C
 libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 "

@@ -13,12 +13,13 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc import version
-from dstcc.algorithms import OWN
+from dstcc.algorithms import OWN, TRANSFERS, schedulers_of
 from dstcc.engine.config import AGENT
 from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
@@ -35,6 +36,7 @@ from .job import COUNTS, JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
 from .leftovers import remove_leftovers
 from .link_plan import is_played
+from .ltp_plan import ltp_job, ltp_notes
 from .module import guest_module
 from .names import misfit
 from .native import program
@@ -60,6 +62,8 @@ PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 LEAST_WALL_S = 300.0
 NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
+LTP = "ltp"
+"""The folder of its program."""
 
 
 def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
@@ -79,9 +83,11 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     if problem is not None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
     setup = draw_trial(scenario, source, scenario.run.seed)
-    named = (*scenario.transport.congestion, AGENT)[0]
-    scheduler = AGENT if named == AGENT else scenario.transport.scheduler[0]
-    config = engine_config(scenario, setup, label(named), label(scheduler))
+    configs = []
+    for named in _one_of_each(scenario.transport.congestion):
+        scheduler = AGENT if named == AGENT else schedulers_of(named, scenario.transport.scheduler)[0]
+        configs.append(engine_config(scenario, setup, label(named), label(scheduler)))
+    config = configs[0]
     job_of(config, program=Path())
     if scenario.transport.mode == CODED:
         in_words(config)
@@ -93,7 +99,8 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         return
     built()
     programs()
-    _job(replace(config, ledger=config.restarts is not None))  # compiles what it needs
+    for each in configs:  # compiles what they need
+        _job(replace(each, ledger=each.restarts is not None))
     free_mb = _free_mb()
     needed_mb = memory_mb(config, steered=bool(scenario.transport.controller)) + block_memory_mb(config)
     if needed_mb > free_mb:
@@ -102,11 +109,19 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         )
 
 
+def _one_of_each(names: Sequence[str]) -> list[str]:
+    """Of the controls that one program has the first, and of each other program's."""
+    of_ltp = [name for name in names if name in TRANSFERS]
+    others = [name for name in names if name not in TRANSFERS]
+    return [*others[:1], *of_ltp[:1]] or [AGENT]
+
+
 def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:
     """The first thing that a guest has and a host has not."""
     transport = scenario.transport
     for has, what in (
         (transport.mode == CODED, "transport.mode 'coded'"),
+        (any(name in TRANSFERS for name in transport.congestion), "transport.congestion 'ltp'"),
         (config.restarts is not None, "transport.restart"),
         (any(link.onward for link in config.links), "node"),
     ):
@@ -149,12 +164,14 @@ def run(
     tick_ns: int | None = None,
     on_host: bool = False,
     keep: Path | None = None,
+    capture: bool = False,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
     ``policy`` steers our own congestion control, or the repair of coded packets. ``tick_ns`` is how often the transfer
     program looks, if not as planned. ``keep`` is a folder that gets the trial's files: its result
-    (:func:`outcome.missing_packets`), and of coded packets the payloads that were there.
+    (:func:`outcome.missing_packets`), and of coded packets the payloads that were there; with
+    ``capture`` of datagrams every packet, too (:func:`captured.write_capture`).
 
     A sender that restarts has a guest for each of its connections, and another for what is in flight at its end; the
     files that are kept are the last one's.
@@ -163,7 +180,7 @@ def run(
     """
 
     def connection(one: EngineConfig) -> EngineResult:
-        return _run(one, policy, tick_ns, on_host=on_host, keep=keep, whole=config)
+        return _run(one, policy, tick_ns, on_host=on_host, keep=keep, whole=config, capture=capture)
 
     sweep()
     return with_restarts(config, connection)
@@ -177,10 +194,11 @@ def _run(
     on_host: bool,
     keep: Path | None,
     whole: EngineConfig,
+    capture: bool,
 ) -> EngineResult:
     config = _as_run(config, policy)
     job = replace(_job(config, on_host=on_host), guest=not on_host)
-    job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
+    job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns, capture=capture and job.coded)
     with running.room(PREFIX, JOB) as room:
         return _carried(job, config, policy, room, on_host=on_host, keep=keep, whole=whole)
 
@@ -235,6 +253,8 @@ def _carried(
 
 
 def _as_run(config: EngineConfig, policy: Controller | None) -> EngineConfig:
+    if config.transport.congestion in TRANSFERS:
+        return config
     if config.coding is not None:
         return in_words(config)
     if policy is None or policy.mode == "coded":
@@ -255,7 +275,9 @@ def _result(folder: Path, config: EngineConfig) -> EngineResult:
 
 def _job(config: EngineConfig, *, on_host: bool = False) -> Job:
     kernel = source.running(platform.release()) if on_host else None
-    if config.coding is None:
+    if config.transport.congestion in TRANSFERS:
+        job = ltp_job(job_of(config, program=program(LTP)), config)
+    elif config.coding is None:
         job = job_of(config, program=program(), kernel=kernel)
     else:
         job = coded_job(job_of(config, program=program(CODED)), config)
@@ -369,8 +391,10 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         notes += (
             ["over nodes packets in flight are not counted: a trial runs to its end"] if over_nodes else []
         )
-    elif scenario.transport.congestion or _policies(scenario):
+    elif any(name not in TRANSFERS for name in scenario.transport.congestion) or _policies(scenario):
         notes += _mptcp_notes(scenario, on_host=on_host)
+    if any(name in TRANSFERS for name in scenario.transport.congestion):
+        notes += ltp_notes(scenario)
     if on_host:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
     kernel = built()

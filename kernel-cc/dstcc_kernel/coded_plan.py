@@ -80,19 +80,23 @@ def block_memory_mb(config: EngineConfig) -> int:
     return ceil(most * (1 + max(shares)) * (mss + SYMBOL_BYTES) / 1e6)
 
 
-def coded_job(job: Job, config: EngineConfig) -> Job:
-    """The job of a coded trial, from that of the same links."""
+def looks(job: Job, config: EngineConfig) -> int:
+    """How often a program of datagrams looks, in nanoseconds."""
     full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
     drained = min(link.down.queue_packets * full / link.down.rate_bps for link in job.links) * 1e9
+    return max(LEAST_TICK_NS, min(job.tick_ns, ceil(drained / TICKS_A_QUEUE)))
+
+
+def coded_job(job: Job, config: EngineConfig) -> Job:
+    """The job of a coded trial, from that of the same links."""
     links = tuple(
         replace(link, subflows=own.subflows, opens_ns=0, joins_ns=0)
         for link, own in zip(job.links, config.links, strict=True)
     )
-    tick_ns = max(LEAST_TICK_NS, min(job.tick_ns, ceil(drained / TICKS_A_QUEUE)))
     return replace(
         job,
         coded=True,
-        tick_ns=tick_ns,
+        tick_ns=looks(job, config),
         links=links,
         free_bytes=FREE_BYTES,
         backups=False,
@@ -104,8 +108,11 @@ def write_plan(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig
     ``whole`` one."""
     from .plan import objects_of
 
-    assert config.coding is not None
-    rows = np.column_stack([objects_of(config, whole), config.coding.period.astype(np.int64)])
+    rows = objects_of(config, whole)
+    period = np.zeros(len(rows), dtype=np.int64)  # ltp has none
+    if config.coding is not None and len(config.coding.period):
+        period = config.coding.period.astype(np.int64)
+    rows = np.column_stack([rows, period])
     np.ascontiguousarray(rows).tofile(folder / OBJECTS)
     (folder / RECEIVED).mkdir()
     (folder / SETTINGS).write_text("\n".join(_lines(job, config, folder)) + "\n")

@@ -122,8 +122,10 @@ class Job:
     ledger: bool = False
     """The result has what the sender knows of each layer at the end."""
     coded: bool = False
-    """Layers coded over packets (``coded.py``); of the other fields it has tick, slot, ends, links, program and
-    steer."""
+    """Layers in datagrams, coded or by ``ltp`` (``coded.py``); of the other fields it has tick, slot, ends, links,
+    program and steer."""
+    capture: bool = False
+    """There: whether every packet is kept, as it leaves a host and as it arrives (:mod:`dstcc_kernel.captured`)."""
     player: str | None = None
     """The program that plays links, where any are."""
     network: Network | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dstcc.algorithms import KNOWS_RATES
+from dstcc.algorithms import KNOWS_RATES, TRANSFERS
 from dstcc.engine.config import AGENT, SAME
 from dstcc.errors import did_you_mean
 from dstcc.scenario.contacts import planned_rate
@@ -55,8 +55,17 @@ def misfit(scenario: Scenario) -> str | None:
     problem = misfit_of_nodes(scenario) if scenario.node else None
     if problem is not None or transport.mode == "coded":
         return problem or _coded(scenario)
+    if any(name in TRANSFERS for name in transport.congestion):
+        problem = _ltp(scenario)
+        if problem is not None or (len(transport.congestion) == 1 and not transport.controller):
+            return problem
+    return _of_tcp(scenario)
+
+
+def _of_tcp(scenario: Scenario) -> str | None:
+    transport = scenario.transport
     for key, names, known in (
-        ("congestion", transport.congestion, tuple(CONGESTION)),
+        ("congestion", transport.congestion, (*CONGESTION, *TRANSFERS)),
         ("scheduler", transport.scheduler if transport.congestion else (), _schedulers(scenario)),
     ):
         unknown = next((name for name in names if name not in known), None)
@@ -101,6 +110,17 @@ def changing_rate(scenario: Scenario) -> str | None:
                     f"decides a packet's time on the line when it joins the queue; give the link its {key}"
                 )
     return None
+
+
+def _ltp(scenario: Scenario) -> str | None:
+    """``ltp`` runs by the simulator's own ends, in our program; the kernel carries its segments in datagrams."""
+    coding = scenario.coding
+    if coding is not None and coding.code != "mds":
+        return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
+    beside = _others_traffic(scenario)
+    if beside is None and any(_has_flows(way) for way in scenario.ways):
+        beside = _constants(scenario)
+    return beside or _too_many(scenario, lanes=None)
 
 
 def _coded(scenario: Scenario) -> str | None:

@@ -40,7 +40,7 @@ class Parts:
 
 
 ENGINE_ROOMS = ("coding", "congestion", "core", "dispatch", "link", "paths", "tcp")
-"""Of the simulator's sources, those with what coded packets need; an installed dstcc has these."""
+"""Of the simulator's sources, those with what coded packets need; an installed dstcc has these, and those of ltp."""
 LIBRARIES = {"isal": ("isa-l.h", "libisal-dev")}
 """A library's header, by which it is looked for, and its package."""
 
@@ -72,7 +72,8 @@ def compiled(name: str, home: Path, parts: Parts, *more: str) -> Path:
     """
     sources = (*sorted(home.glob("*.cpp")), *parts.sources)
     includes = (*parts.includes, folder(SHARED))
-    flags = (*FLAGS, *more) if parts.library else (*FLAGS, STATIC, *more)
+    shared = parts.library is not None or any(flag.startswith("-fsanitize") for flag in more)
+    flags = (*FLAGS, *more) if shared else (*FLAGS, STATIC, *more)
     digest = hashlib.sha256(" ".join(flags).encode())
     for path in _read(sources, (home, folder(SHARED), *(parts.read or parts.includes))):
         digest.update(path.read_bytes())
@@ -121,6 +122,8 @@ def _parts(name: str) -> Parts:
         lines = tuple(sorted((engine / "link").glob("*.cpp")))
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
         return Parts(lines, (engine,), headers)
+    if name == "ltp":
+        return _ltp_parts()
     if name != "coded":
         return Parts()
     ends = {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
@@ -128,6 +131,22 @@ def _parts(name: str) -> Parts:
     laws = (engine / f"congestion/{name}.cpp" for name in files)
     lines = (*sorted((engine / "link").glob("*.cpp")), *sorted((engine / "paths").glob("*.cpp")))
     return coded_parts((*sorted(ends), *laws, *lines))
+
+
+def _ltp_parts() -> Parts:
+    """The simulator's two ends of ``ltp``, with ours in the place of what is under way."""
+    home, coded, engine, transfer = folder("ltp"), folder("coded"), folder("engine"), folder("transfer")
+    ends = {*(engine / "ltp").glob("*.cpp")} - {engine / "ltp/ltp.cpp"}
+    lines = (*sorted((engine / "link").glob("*.cpp")), engine / "coding/repair_rule.cpp")
+    ours = (coded / "plan.cpp", coded / "datagrams.cpp", transfer / "payloads.cpp")
+    theirs = (coded / "plan.hpp", coded / "datagrams.hpp", transfer / "base.hpp", transfer / "payloads.hpp")
+    shared = (
+        *(f"coding/{part}.hpp" for part in ("blocks", "loss_heard", "repair_rule")),
+        "tcp/segment_set.hpp",
+    )
+    rooms = ("core", "dispatch", "link", "ltp")
+    read = (home, folder("links"), *theirs, *(engine / part for part in (*rooms, *shared)))
+    return Parts((*sorted(ends), *lines, *ours), (home / "seam", home, engine), read)
 
 
 def coded_parts(sources: Sequence[Path]) -> Parts:

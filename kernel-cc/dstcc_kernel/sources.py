@@ -14,8 +14,8 @@ ENGINE = HERE.parents[1] / "dstcc/engine/src"
 
 
 def folder(name: str) -> Path:
-    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``coded``, ``flows``, ``links``, ``module``, ``mptcp``
-    or ``bpf``; ``engine``: the simulator's sources.
+    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``coded``, ``flows``, ``links``, ``ltp``,
+    ``module``, ``mptcp`` or ``bpf``; ``engine``: the simulator's sources.
 
     Raises :class:`FileNotFoundError` when this dstcc was packed without it.
     """

@@ -108,7 +108,7 @@ def records(_room: Room) -> list[bytes]:
 
 def ring(room: Room, data: bytes) -> None:
     """A device's packets: the beginning of a block, and the rest of it."""
-    from dstcc_kernel.endhosts.capture import BLOCK
+    from dstcc_kernel.capture import BLOCK
     from dstcc_kernel.endhosts.packets import write_capture
 
     for device in ("craft0", "up0", "earth0", "down0"):

@@ -71,8 +71,9 @@ BESIDE = {("paths", "core"), ("ltp", "coding")}
 """Of rooms on one floor of the picture in ARCHITECTURE.md, which knows which."""
 UPWARDS = {("tcp/sender.hpp", "congestion/control.hpp")}
 """A sender holds its congestion control by the interface, which stands beside the controls."""
-SEAM = ROOT / "kernel-cc/coded/seam"
-"""What stands in the place of the engine's headers of the same names where coded packets are real."""
+SEAM, LTP_SEAM = ROOT / "kernel-cc/coded/seam", ROOT / "kernel-cc/ltp/seam"
+"""What stands in the place of the engine's headers of the same names where coded packets, or ltp's segments, are
+real."""
 
 
 def includes(file: str) -> list[str]:
@@ -112,7 +113,7 @@ def test_a_receiving_end_knows_no_sender(file: str) -> None:
 def floors() -> list[set[str]]:
     """The rooms of the engine, from the picture's top down."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    picture = page[page.index("a folder includes those below it") :]
+    picture = page[page.index("a folder includes only those below it") :]
     return [{room.strip(" /") for room in line.split()} for line in PICTURE.findall(picture)]
 
 
@@ -143,6 +144,12 @@ def test_headers_that_the_kernels_program_has_of_its_own_are_doors_of_the_ends()
     ends = [path for path in (SOURCES / "coding").glob("*.?pp") if path.stem not in ("coded", "stepper")]
     of_links = {name for path in ends for name in includes(f"coding/{path.name}") if name.startswith("link/")}
     assert shadows <= of_links <= {*shadows, "link/contact.hpp", "link/packets.hpp"}
+    # an end of ltp has its link by a line, whose one door to what is under way is the way
+    assert {str(path.relative_to(LTP_SEAM)) for path in LTP_SEAM.rglob("*.hpp")} == {"link/way.hpp"}
+    ends = [path for path in (SOURCES / "ltp").glob("*.?pp") if path.stem != "ltp"]
+    of_links = {name for path in ends for name in includes(f"ltp/{path.name}") if name.startswith("link/")}
+    assert of_links == {"link/line.hpp", "link/contact.hpp"}
+    assert "link/way.hpp" in includes("link/line.hpp")
 
 
 SENDER = (

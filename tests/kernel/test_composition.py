@@ -32,6 +32,10 @@ PAIRS = [
     ("`gru-mpc`", "others' TCP flows"),
     ("`dstcc`", "a node that stores"),
     ("lanes", "a node that stores"),
+    ("`ltp`", "restarts, with a spool"),
+    ("`ltp`", "a contact plan"),
+    ("`ltp` coded", "others' TCP flows"),
+    ("`ltp` coded", "playout that waits"),
 ]
 
 

@@ -86,14 +86,14 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
             "losses before transmission, by packets",
             "begins with a window of one segment",
         ),
-        *("still crosses", "at most 256 lanes", "each lane's", "oracle_ratio"),
+        *("still get through", "at most 256 lanes", "each lane's", "oracle_ratio"),
         "the policy's choice of links",
     ):
         assert words in notes, words
     bare = " / ".join(
         noted({key: link[key] for key in ("name", "rate_bps", "delay_s")}, {"congestion": "bbr"})
     )
-    for words in ("one segment", "still crosses", "each lane's", "at most 256 lanes", "choice of links"):
+    for words in ("one segment", "still get through", "each lane's", "at most 256 lanes", "choice of links"):
         assert words not in bare, words
     assert "choice of links" not in " / ".join(noted(link, {"controller": "dstcc-lanes"})), "it has lanes"
 
@@ -109,7 +109,7 @@ def test_a_link_that_netem_has_not_is_noted_and_netems_words_are_not() -> None:
     steps = {"name": "a", "rate_bps": [[0, 1e6], [5, 2e6]], "delay_s": 100, "outages": [[100, 200]]}
     notes = " / ".join(noted(steps, {"congestion": "cubic"}))
     assert "a: played by a program" in notes
-    assert "by packets" not in notes and "still crosses" not in notes
+    assert "by packets" not in notes and "still get through" not in notes
 
 
 def noted(link: dict[str, object], transport: dict[str, object]) -> list[str]:

@@ -189,7 +189,7 @@ def test_slots_scale() -> None:
             "transport.congestion: 'bbr-scaled' exists in the",
         ),
         (
-            {"transport": {"congestion": "ltp"}},
+            {"transport": {"congestion": "ledbat"}},
             "simulator only, the kernel has bbr, bic, cubic, fixed, newreno",
         ),
         (
@@ -314,7 +314,7 @@ def test_the_table_of_algorithms_names_the_kernels() -> None:
     assert names == {("congestion", name) for name in CONGESTION} | {
         ("scheduler", name)
         for name in (*LANE_SCHEDULERS, *(release.scheduler for release in RELEASES.values()))
-    }
+    } | {("transfer", "ltp")}
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel import guest, outcome
+from dstcc_kernel.capture import BLOCK
 from dstcc_kernel.endhosts import flight
-from dstcc_kernel.endhosts.capture import BLOCK
 from dstcc_kernel.endhosts.inside import READ
 from dstcc_kernel.endhosts.logs import BEYOND, kept_log
 from dstcc_kernel.endhosts.mission import CRAFT, OUTCOME, RUNNING, Mission

@@ -23,10 +23,10 @@ from typing import Any, BinaryIO
 
 from dstcc.errors import DstccError
 
+from ..capture import Ring
 from ..module import load, lock
 from ..namespaces import MS_NODEV, MS_NOSUID, mount, new_users
 from ..topology import PAGES, inside
-from .capture import Ring
 from .host import GUARDED, EndHost, Furniture, folder_of, launch
 from .keeping import keep
 from .logs import STREAMS, Logs

@@ -18,7 +18,7 @@ from dstcc.errors import KernelError
 from dstcc.reading import opened
 from dstcc.wire import interface_block, packet_block, section_block
 
-from .capture import BLOCK, PACKETS
+from ..capture import BLOCK, PACKETS
 from .mission import Mission
 from .naming import slug
 from .planning import CAPTURES_MB
@@ -51,7 +51,7 @@ def write_capture(path: Path, work: Path, mission: Mission, index: int) -> None:
     zero_ns = mission.clock_s * 10**9
     with ExitStack() as stack:
         rings = [
-            _ring(stack, work / f"{device}.ring", number, leaving=leaving)
+            ring_packets(stack, work / f"{device}.ring", number, leaving=leaving)
             for number, (_end, devices) in enumerate(_ends(mission, index))
             for device, leaving in devices
         ]
@@ -75,7 +75,7 @@ def _ends(mission: Mission, index: int) -> tuple[End, ...]:
     return tuple((host, ((f"link{index}-{end}", False),)) for end, host in enumerate(hosts))
 
 
-def _ring(
+def ring_packets(
     stack: ExitStack, path: Path, number: int, *, leaving: bool
 ) -> Iterator[tuple[int, int, bytes, int]]:
     """Time, end's number, bytes and length of a ring's packets; the file is closed with the stack."""

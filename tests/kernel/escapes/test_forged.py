@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.endhosts.capture import BLOCK
+from dstcc_kernel.capture import BLOCK
 from dstcc_kernel.endhosts.planning import SAMPLES_MB
 from dstcc_kernel.endhosts.sampling import HEAD, TCP
 

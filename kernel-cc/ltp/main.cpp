@@ -1,0 +1,393 @@
+// One trial of `ltp` on real sockets: the simulator's own two ends (dstcc/engine/src/ltp), with segments of RFC 5326 in UDP
+// datagrams between them. Both hosts are in one process, which looks at its sockets and timers every tick and sleeps in between;
+// what happened since the last look is told to the ends in its order and with its own times, so that only the datagrams
+// themselves leave up to a tick late. The ends' plan allows for that: light takes a tick longer, and nothing is begun in the
+// tick before an outage.
+//
+//   ltp PLAN           writes the plan's `result`: a line of JSON, then rows of the layers, samples and, where ltp is coded,
+//                      matrices and the layers' places in them; and what of each layer is acknowledged and begun, where that
+//                      is asked
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "core/samples.hpp"
+#include "core/stats.hpp"
+#include "earth.hpp"
+#include "link/stall.hpp"
+
+namespace ltp {
+
+namespace {
+
+using coded::Failure;
+using dstcc::kNever;
+using Timers = dstcc::TimerTree;
+using Quick = dstcc::GroupedTree<4>;
+
+Time clock_ns(clockid_t clock) { return transfer::clock_ns(clock); }
+
+// A link as the ends plan with it, who may be a tick late.
+dstcc::LinkConfig planned(dstcc::LinkConfig link, Time tick) {
+    for (Time& delay : link.delay_ns) delay += tick;
+    for (auto* outages : {&link.outages_ns, &link.up_outages_ns})
+        for (auto& outage : *outages) outage.first = std::max<Time>(outage.first - tick, 0);
+    return link;
+}
+
+struct Arrived {
+    Time at;
+    std::size_t link;
+    bool below;
+    Bytes bytes;
+    Datagram datagram() const { return {bytes.data(), bytes.size(), at}; }
+};
+
+class Trial {
+public:
+    explicit Trial(const Plan& plan)
+        : plan_(plan),
+          config_(plan.engine),
+          links_(config_.links.size()),
+          blocks_(config_.transport, config_.objects),
+          payloads_(plan.payloads),
+          queues_(plan.queues),
+          craft_(plan, blocks_, headers_, payloads_),
+          earth_(plan, blocks_, check(), whole()),
+          sent_(config_.objects.size()),
+          came_(config_.objects.size()),
+          sending_(config_.transport, config_.coding, blocks_, headers_, dstcc::QuickHeads(sending_lines_, 0),
+                   dstcc::Timers(sending_timers_, 0), sent_),
+          receiving_(config_.coding, config_.seed, blocks_, earth_.headers(), dstcc::QuickHeads(receiving_lines_, 0),
+                     dstcc::Timers(receiving_timers_, 0), came_) {
+        sampler_.resize(links_);
+        if (coded()) headers_.of_block.assign(config_.objects.size(), -1);
+        sent_.tell(&news_);
+        came_.tell(&news_);
+        plans_.reserve(links_);  // they are pointed at
+        const std::uint32_t full = blocks_.full_bytes();
+        std::int32_t subflow = 0;
+        for (std::size_t l = 0; l < links_; ++l) {
+            plans_.emplace_back(planned(config_.links[l], plan.tick), config_.transport.header_bytes);
+            const dstcc::AnswerClock clock(plans_[l], full);
+            sending_.add({craft_.way(l), plans_[l].down(), full, blocks_.told_bps(l)}, clock,
+                         static_cast<std::int16_t>(subflow));
+            receiving_.add({earth_.way(l), plans_[l].up(), full, 0}, clock);
+            subflow_.push_back(subflow);
+            subflow += config_.links[l].subflows;
+        }
+        sending_timers_.set(release_head(), config_.objects.release_ns[0]);
+        sending_timers_.set(slot_head(), config_.slot_ns);
+    }
+
+    void run() {
+        const Time monotonic = clock_ns(CLOCK_MONOTONIC);
+        realtime_ = clock_ns(CLOCK_REALTIME);
+        std::printf("%" PRId64 "\n",
+                    monotonic);  // the trial's time 0, for the process that changes the links over time
+        std::fflush(stdout);
+        Time look = 0;
+        for (;;) {
+            earth_.see(queues_);
+            on_earth(look);
+            craft_.see(queues_);
+            on_craft(look);
+            if (over(look)) break;
+            look = std::min((look / plan_.tick + 1) * plan_.tick, config_.duration_ns);
+            const Time at = monotonic + look;
+            const timespec when{static_cast<time_t>(at / transfer::kNsPerS), static_cast<long>(at % transfer::kNsPerS)};
+            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+        }
+        end_ = look;
+        if (end_ % config_.slot_ns != 0) take_samples(end_);
+        sending_.check();
+        if (craft_.lost() + earth_.lost() > 0) throw Failure("datagrams came faster than they were looked at");
+    }
+    void write() const;
+
+private:
+    bool coded() const { return config_.coding.block_ns > 0; }
+    std::size_t release_head() const { return links_; }
+    std::size_t slot_head() const { return links_ + 1; }
+
+    // Every byte that came is held against what was sent.
+    Earth::Check check() {
+        return [this](std::uint32_t block, std::uint64_t offset, const std::uint8_t* bytes, std::size_t size) {
+            const char* own = payloads_.at(static_cast<int>(block), static_cast<std::int64_t>(offset),
+                                           static_cast<std::int64_t>(size));
+            if (std::memcmp(bytes, own, size) != 0)
+                throw Failure("layer " + std::to_string(config_.objects.layer[block]) + " of chunk " +
+                              std::to_string(config_.objects.chunk[block]) + ": damaged on the way");
+        };
+    }
+    Earth::Whole whole() {
+        return [this](std::uint32_t block, const Bytes& bytes) {
+            const transfer::Object& row = plan_.payloads.objects[block];
+            if (plan_.received.empty() || row.begin != 0 || row.payload != static_cast<std::int64_t>(block)) return;
+            const std::string path = plan_.received + "/" + std::to_string(block);
+            std::FILE* file = std::fopen(path.c_str(), "wb");
+            if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
+                transfer::fail_errno(path);
+            if (std::fclose(file) != 0) transfer::fail_errno(path);
+        };
+    }
+
+    // Datagrams in the order of their times, of the same time in that of their sockets.
+    template <class End>
+    std::vector<Arrived> arrived(End& end, Time look) {
+        std::vector<Arrived> all;
+        for (std::size_t l = 0; l < links_; ++l)
+            for (const bool below : {false, true})
+                for (;;) {
+                    const std::vector<Datagram>& batch = end.receive(l, below);
+                    for (const Datagram& one : batch)
+                        all.push_back({std::clamp<Time>(one.at - realtime_, 0, look),
+                                       l,
+                                       below,
+                                       {one.bytes, one.bytes + one.size}});
+                    if (batch.size() < Socket::kBatch) break;
+                }
+        std::stable_sort(all.begin(), all.end(), [](const Arrived& a, const Arrived& b) { return a.at < b.at; });
+        return all;
+    }
+
+    void on_earth(Time look) {
+        for (const Arrived& one : arrived(earth_, look)) {
+            earth_until(one.at - 1);
+            earth_now_ = std::max(earth_now_, one.at);
+            earth_.handle(earth_now_, one.link, one.datagram(), one.below, receiving_);
+        }
+        earth_until(look);
+    }
+    // At one instant lines go before timers, as in the simulator.
+    void earth_until(Time until) {
+        for (;;) {
+            const bool line = receiving_lines_.time() <= receiving_timers_.time();
+            const Time next = line ? receiving_lines_.time() : receiving_timers_.time();
+            if (next > until) return;
+            earth_now_ = std::max(earth_now_, next);
+            if (line)
+                receiving_.handle_line(earth_now_, receiving_lines_.head());
+            else
+                receiving_.handle_timer(earth_now_, receiving_timers_.head());
+        }
+    }
+
+    void on_craft(Time look) {
+        for (const Arrived& one : arrived(craft_, look)) {
+            craft_until(one.at - 1);
+            craft_now_ = std::max(craft_now_, one.at);
+            if (const auto heard = craft_.read(one.datagram(), one.below))
+                sending_.handle_segment(craft_now_, one.link, heard->segment, heard->claims);
+        }
+        craft_until(look);
+    }
+    void craft_until(Time until) {
+        for (;;) {
+            const bool line = sending_lines_.time() <= sending_timers_.time();
+            const Time next = line ? sending_lines_.time() : sending_timers_.time();
+            if (next > until) return;
+            craft_now_ = std::max(craft_now_, next);
+            const std::size_t head = line ? sending_lines_.head() : sending_timers_.head();
+            if (line)
+                sending_.handle_line(craft_now_, head);
+            else if (head < links_)
+                on_timer(head);
+            else if (head == release_head())
+                sending_timers_.set(head, sending_.handle_release(craft_now_));
+            else
+                on_slot();
+        }
+    }
+    // That a matrix is over both ends know.
+    void on_timer(std::size_t link) {
+        sending_.handle_timer(craft_now_, link);
+        for (const std::int64_t matrix : sending_.ended()) {
+            earth_now_ = std::max(earth_now_, craft_now_);
+            earth_.handle_matrix_over(earth_now_, link, matrix, receiving_);
+            headers_[matrix].parts = {};
+            craft_.forget(matrix);
+        }
+    }
+    void on_slot() {
+        sending_.handle_slot(craft_now_);
+        take_samples(craft_now_);
+        sending_timers_.set(slot_head(), craft_now_ + config_.slot_ns);
+    }
+    void take_samples(Time now) {
+        for (std::size_t l = 0; l < links_; ++l) sampler_.take(now, l, subflow_[l], sending_.sample(now, l));
+    }
+
+    // As the simulator's, but that nobody sees what is under way: what left has had the time to arrive.
+    bool over(Time now) {
+        for (const dstcc::Settlement::News& news : news_) {
+            std::uint8_t& of = settled_.emplace(news.layer, 0).first->second;
+            of |= news.what == dstcc::Settlement::News::kComplete ? kComplete : kDone;
+        }
+        news_.clear();
+        if (now >= config_.duration_ns) return true;
+        const std::size_t count = config_.objects.size();
+        if (settled_.size() == count) {
+            bool complete = true;
+            for (const auto& [block, how] : settled_) complete = complete && (how & kComplete) != 0;
+            if (complete || now > last_arrival() + 2 * plan_.tick) return true;
+        }
+        if (plan_.stall == kNever || sending_.released() < count) return false;
+        const Time dark = dstcc::dark_until(config_, now);
+        const Time since =
+            std::max({receiving_.last_delivery_ns(), config_.objects.release_ns.back(), dark, config_.begin_ns});
+        return config_.duration_ns == kNever && now - since > plan_.stall;
+    }
+    Time last_arrival() const {
+        Time last = 0;
+        for (std::size_t l = 0; l < links_; ++l) {
+            const Time busy = craft_.busy_ns(l);
+            last = std::max(last, busy + plans_[l].light_ns(busy));
+        }
+        return last;
+    }
+
+    dstcc::ObjectOutcome object(std::size_t block) const {
+        const dstcc::BlockParts& arrived = receiving_.blocks()[block];
+        dstcc::ObjectOutcome one = dstcc::outcome_of(sending_.layers()[block]);
+        one.first_arrival_ns = arrived.first_ns;
+        one.complete_ns = arrived.complete_ns;
+        one.delivered_bytes = arrived.delivered_bytes;
+        const auto how = settled_.find(static_cast<std::uint32_t>(block));
+        one.given_up = how != settled_.end() && how->second == kDone;
+        one.acknowledged_bytes = sending_.acknowledged(block);
+        return one;
+    }
+    void add_to(dstcc::TransportStats& stats) const;
+
+    static constexpr std::uint8_t kComplete = 1, kDone = 2;
+    const Plan& plan_;
+    const dstcc::EngineConfig& config_;
+    std::size_t links_;
+    dstcc::LtpBlocks blocks_;
+    dstcc::MatrixHeaders headers_;  // the spacecraft's own
+    transfer::Payloads payloads_;
+    links::Queues queues_;
+    Craft craft_;
+    Earth earth_;
+    dstcc::Settlement sent_, came_;  // each end's
+    std::vector<dstcc::Settlement::News> news_;
+    std::map<std::uint32_t, std::uint8_t> settled_;  // by block: what was said of it
+    Quick sending_lines_{plan_.engine.links.size()}, receiving_lines_{plan_.engine.links.size()};
+    Timers sending_timers_{plan_.engine.links.size() + 2}, receiving_timers_{plan_.engine.links.size()};
+    std::vector<dstcc::ContactPlan> plans_;
+    dstcc::LtpSendingEnd sending_;
+    dstcc::LtpReceivingEnd receiving_;
+    std::vector<std::int32_t> subflow_;
+    dstcc::Sampler sampler_;
+    Time realtime_ = 0, craft_now_ = 0, earth_now_ = 0, end_ = 0;
+};
+
+void Trial::add_to(dstcc::TransportStats& stats) const {
+    stats.retransmitted_payload_bytes = sending_.repeated_payload();
+    stats.repair_payload_bytes = sending_.repair_payload();
+    stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload() + sending_.repair_payload();
+    stats.sent_wire_bytes = stats.sent_payload_bytes +
+                            config_.transport.header_bytes * (sending_.data_packets() + sending_.control_packets());
+    stats.data_packets = sending_.data_packets();
+    stats.rtt_sum_s = sending_.rtt_sum_s();
+    stats.rtt_samples = sending_.rtt_samples();
+    stats.timeouts = sending_.timeouts() + receiving_.timeouts();
+    stats.dropped_queue_packets = craft_.dropped();
+    stats.queue_p95_s = sending_.waits().quantile(0.95) / dstcc::kNsPerS;
+    stats.first_send_s = dstcc::seconds_or_nan(sending_.first_send_ns());
+    stats.arrived_payload_bytes = receiving_.arrived_payload();
+    stats.recovered_payload_bytes = receiving_.recovered_payload();
+    stats.delivered_payload_bytes = receiving_.delivered_payload();
+    stats.duplicate_payload_bytes = receiving_.duplicate_payload();
+    stats.hol_payload_bytes = receiving_.hol_payload();
+    stats.hol_wait_byte_s = receiving_.hol_wait_byte_s();
+    stats.last_delivery_s = dstcc::seconds_or_nan(receiving_.last_delivery_ns());
+}
+
+void put(std::FILE* file, const std::vector<std::int64_t>& row) {
+    if (std::fwrite(row.data(), 8, row.size(), file) != row.size()) transfer::fail_errno("the result");
+}
+
+void Trial::write() const {
+    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
+    if (file == nullptr) transfer::fail_errno(plan_.result);
+    dstcc::TransportStats stats;
+    add_to(stats);
+    const dstcc::SampleColumns& rows = sampler_.rows();
+    const std::size_t objects = config_.objects.size(), matrices = coded() ? sending_.matrices().size() : 0;
+    std::fprintf(file, "{\"objects\": %zu, \"samples\": %zu, \"end_ns\": %" PRId64, objects, rows.t_ns.size(), end_);
+    if (coded()) std::fprintf(file, ", \"blocks\": %zu, \"missing\": 0", matrices);
+    const auto number = [&](const char* name, std::int64_t value) {
+        std::fprintf(file, ", \"%s\": %" PRId64, name, value);
+    };
+    stats.each([&](const char* name, auto value) {
+        if constexpr (std::is_integral_v<decltype(value)>)
+            number(name, value);
+        else if (std::isnan(value))
+            std::fprintf(file, ", \"%s\": null", name);
+        else
+            std::fprintf(file, ", \"%s\": %.12g", name, value);
+    });
+    number("first_send_ns", sending_.first_send_ns());
+    number("last_delivery_ns", receiving_.last_delivery_ns());
+    number("checked_payload_bytes", earth_.checked_bytes());
+    number("refused_packets", earth_.refused().total() + craft_.refused().total());
+    if (coded()) {
+        number("block_peak_bytes", earth_.peak_bytes());
+        number("decoder_peak_bytes", earth_.matrices_peak_bytes());
+        number("encoder_peak_bytes", craft_.peak_bytes());
+    }
+    if (config_.ledger) number("ledger", static_cast<std::int64_t>(objects));
+    std::fputs("}\n", file);
+    for (std::size_t i = 0; i < objects; ++i) {
+        const dstcc::ObjectOutcome one = object(i);
+        put(file, {one.first_sent_ns, one.first_arrival_ns, one.complete_ns, one.sent_bytes, one.delivered_bytes,
+                   one.retransmissions, one.subflow, one.given_up});
+    }
+    for (std::size_t i = 0; i < rows.t_ns.size(); ++i) {
+        std::vector<std::int64_t> row;
+        rows.fields([&](const std::string&, const auto& column) {
+            row.emplace_back();
+            std::memcpy(&row.back(), &column[i], sizeof(std::int64_t));  // one of them holds doubles
+        });
+        put(file, row);
+    }
+    for (std::size_t m = 0; m < matrices; ++m) {
+        const dstcc::MatrixSending& sent = sending_.matrices()[m];
+        const dstcc::MatrixHeader& header = headers_.matrices[m];
+        const dstcc::MatrixArrival& came = receiving_.matrix(m);
+        const bool whole = header.source > 0 && (came.members == header.source || came.decoded_ns >= 0);
+        put(file, {header.source, header.repair, sent.planned, header.repair * sent.symbol_bytes, came.arrived,
+                   came.decoded_ns, whole});
+    }
+    for (std::size_t i = 0; coded() && i < objects; ++i)
+        put(file, {headers_.of_block[i], receiving_.blocks()[i].recovered});
+    for (std::size_t i = 0; config_.ledger && i < objects; ++i) {
+        const dstcc::ObjectOutcome one = object(i);
+        put(file, {one.acknowledged_bytes, std::min(one.offset, one.sent_bytes)});
+    }
+    if (std::fclose(file) != 0) transfer::fail_errno(plan_.result);
+}
+
+}  // namespace
+
+}  // namespace ltp
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: ltp PLAN\n");
+        return 2;
+    }
+    try {
+        const coded::Plan plan = coded::read_plan(argv[1]);
+        ltp::Trial trial(plan);
+        trial.run();
+        trial.write();
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}
