@@ -5,7 +5,7 @@ The numbers are a stepper's (:class:`~dstcc.engine.CodedStepper`), or those of a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,28 +20,13 @@ if TYPE_CHECKING:
 
     from dstcc.engine import CodedStepper, EngineConfig
     from dstcc.engine.config import Float64Array
+    from dstcc.engine.stepper import Shown
     from dstcc.scenario import Scenario
 
     from .seen import RepairDecision
 
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
 _L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
-
-
-class Shown(Protocol):
-    """K trials at the end of a slot, whoever carries their packets; times are the mission's."""
-
-    @property
-    def subflow_values(self) -> Float64Array:
-        """(K, subflows, ``CODED_SUBFLOW_VALUES``)."""
-
-    @property
-    def layer_values(self) -> Float64Array:
-        """(K, layers, ``CODED_LAYER_VALUES``)."""
-
-    @property
-    def episode_values(self) -> Float64Array:
-        """(K, ...): mission time first."""
 
 
 def unplannable(scenario: Scenario) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from . import _engine
 from .config import EngineConfig, EngineResult
@@ -39,6 +39,22 @@ LAYER_VALUES: tuple[str, ...] = _engine.LAYER_VALUES
 EPISODE_VALUES: tuple[str, ...] = _engine.EPISODE_VALUES
 FLOW_VALUES: tuple[str, ...] = _engine.FLOW_VALUES
 """The last axis of the arrays of values; ``engine/src/mptcp/stepper.hpp`` says what each is."""
+
+
+class Shown(Protocol):
+    """K trials at the end of a slot, whoever carries their packets; times are the mission's."""
+
+    @property
+    def subflow_values(self) -> NDArray[np.float64]:
+        """(K, subflows, values)."""
+
+    @property
+    def layer_values(self) -> NDArray[np.float64]:
+        """(K, layers, values)."""
+
+    @property
+    def episode_values(self) -> NDArray[np.float64]:
+        """(K, values): mission time first."""
 
 
 class Episodes:

@@ -19,8 +19,8 @@ from .sender import Forecasting
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Mission, RepairDecision, Seen
-    from dstcc.coded.shown import Shown
     from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine.stepper import Shown
     from dstcc.learn.policies.controller import Watcher
 
     from .policy import ForecastPolicy

@@ -25,15 +25,12 @@ four slots without one. The module keeps it, so it holds when this program is de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-
-from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.engine.stepper import LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
-from dstcc.learn.spaces.observe import make_observer
-from dstcc.learn.spaces.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.deciding import Deciding
 from dstcc.learn.spaces.schedulers import SchedulerActions
 from dstcc.wire import HEADER_BYTES
 
@@ -43,11 +40,9 @@ from .netlink import ACTIONS_MAX, Action, Subflow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import EngineConfig, Stepper
+    from dstcc.engine import EngineConfig
     from dstcc.learn.policies.policy import Policy
     from dstcc.learn.spaces.actions import Actions
-
-    FloatArray = NDArray[np.float64]
 
 SILENCE_SLOTS = 4
 """As ``silence_slots`` of the simulator's ``agent``."""
@@ -97,15 +92,6 @@ class Route:
     addresses: frozenset[str]
     contact: Callable[[float], Contact]
     """Of mission time."""
-
-
-@dataclass
-class Values:
-    """An episode's values in the shapes that :class:`~dstcc.learn.spaces.observe.Observer` takes."""
-
-    subflow_values: FloatArray
-    layer_values: FloatArray
-    episode_values: FloatArray
 
 
 @dataclass(frozen=True)
@@ -167,16 +153,12 @@ class Agent:
             )
         headroom = self.policy.action.headroom
         self.control.set_parameters(slot_us=slot_us, silence_slots=SILENCE_SLOTS, headroom=headroom)
-        self.policy = replace(self.policy)  # a network of this trial's own, with nothing in its memory
-        n, m = self.policy.action.subflows, self.policy.action.layers
-        shapes = ((1, n, len(SUBFLOW_VALUES)), (1, m, len(LAYER_VALUES)), (1, len(EPISODE_VALUES)))
-        self._values = Values(*(np.zeros(shape) for shape in shapes))
-        self._observer = make_observer(self.policy.observation, 1)
-        self._observer.begin(0, subflows=len(self.routes), layers=self.layers, mss_bytes=self.mss_bytes)
-        if isinstance(self._observer, MeasuredObserver):
-            if self.config is None:
-                raise InputError(f"policy {self.policy.name} measures: it needs the trial's configuration")
-            self._observer.rates.begin(0, self.config)
+        if self.policy.observation.kind == "measured" and self.config is None:
+            raise InputError(f"policy {self.policy.name} measures: it needs the trial's configuration")
+        subflows = len(self.routes)
+        self._decides = Deciding(self.policy, subflows=subflows, layers=self.layers, mss_bytes=self.mss_bytes)
+        if self.config is not None:
+            self._decides.measure(self.config)
         self._srtt_s = [0.0] * len(self.routes)
         self._beside = [0] * len(self.routes)
         self._chosen: NDArray[Any] | None = None
@@ -203,7 +185,7 @@ class Agent:
         if choice is None:
             self._act([Action(s.id, None) for group in groups for s in group])
             return SlotAction([-1] * self.layers)
-        actions = self.policy.action.decode(choice, self._observer.units(self._stepper))
+        actions = self._decides.decode(choice)
         rate = self.policy.action.pacing == "rate"
         if self.shared:
             if rate:
@@ -217,18 +199,16 @@ class Agent:
                 for s in group
             ]
         )
-        self._observer.note(actions.layer_subflow, np.zeros_like(actions.copied))
         return self._of_layers(actions, contacts)
 
     def _choose(self) -> NDArray[Any] | None:
         """The policy's choice, the one before while that holds; None for one that is no number."""
-        observed = self._observer.observe(self._stepper)
+        observed = self._decides.observe()
         if self._held == 0:
-            with np.errstate(over="ignore", invalid="ignore"):
-                outputs = self.policy.outputs(observed)
-            if not np.isfinite(outputs).all():
+            chosen = self._decides.choose(observed)
+            if chosen is None:
                 return None
-            self._chosen = self.policy.action.greedy(outputs)
+            self._chosen = chosen
         self._held = (self._held + 1) % self.policy.action.hold
         return self._chosen
 
@@ -239,11 +219,6 @@ class Agent:
         gap_s, repair = actions.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
         return SlotAction(places, gap_s, repair, dark)
-
-    @property
-    def _stepper(self) -> Stepper:
-        """The values, for those who know them as a stepper's."""
-        return cast("Stepper", self._values)
 
     @property
     def local_ids(self) -> dict[int, dict[int, int]]:
@@ -292,7 +267,7 @@ class Agent:
         contacts: Sequence[Contact],
         queues: Sequence[float] | None = None,
     ) -> None:
-        values = self._values
+        values = self._decides
         values.subflow_values[:] = 0
         for row, (contact, group) in enumerate(zip(contacts, groups, strict=True)):
             row_values = self._values_of(row, group) | {
@@ -304,13 +279,12 @@ class Agent:
                 row_values["queue_bytes"] = queues[row]
             for name, value in row_values.items():
                 values.subflow_values[0, row, SUBFLOW_VALUES.index(name)] = value
-        values.episode_values[0, EPISODE_VALUES.index("time_s")] = now_s
-        values.episode_values[0, EPISODE_VALUES.index("slot_s")] = self.slot_s
+        values.clock(now_s, self.slot_s)
         self._before = {s.id: s for group in groups for s in group}
 
     def _fill_layers(self, backlog: Sequence[float], slack: Sequence[float]) -> None:
         for name, column in (("backlog_bytes", backlog), ("slack_s", slack)):
-            self._values.layer_values[0, : self.layers, LAYER_VALUES.index(name)] = column
+            self._decides.layer_values[0, : self.layers, LAYER_VALUES.index(name)] = column
 
     def _values_of(self, row: int, group: list[Subflow]) -> dict[str, float]:
         """A route's values: sums over its connections."""

@@ -34,7 +34,7 @@ _LINES = tuple(name for name in CODED_LAYER_VALUES if name not in EARTHS)
 
 @dataclass(frozen=True)
 class Slot:
-    """What a line says: one trial's numbers at a slot's end, in mission time (:class:`dstcc.coded.shown.Shown`)."""
+    """What a line says: one trial's numbers at a slot's end, in mission time (:class:`dstcc.engine.stepper.Shown`)."""
 
     number: int
     subflow_values: Float64Array

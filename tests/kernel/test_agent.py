@@ -114,7 +114,7 @@ def contacts(tested: Agent) -> list[Contact]:
 def seen(tested: Agent, name: str) -> list[float]:
     from dstcc.engine.stepper import SUBFLOW_VALUES
 
-    values: list[float] = tested._values.subflow_values[0, :, SUBFLOW_VALUES.index(name)].tolist()
+    values: list[float] = tested._decides.subflow_values[0, :, SUBFLOW_VALUES.index(name)].tolist()
     return values
 
 
@@ -185,7 +185,7 @@ def test_the_observation_is_the_simulators() -> None:
     tested._fill(15, tested._groups(), contacts(tested))
     control.now[0] = replace(control.now[0], delivered=60, lost=4)
     tested._fill(20, tested._groups(), contacts(tested))
-    observed = tested._observer.observe(tested._values)[0, :4]  # type: ignore[arg-type]
+    observed = tested._decides.observe()[0, :4]
     assert observed == pytest.approx([np.log2(21) / 10, 2 / 32, 2.0, np.log10(2001) / 6], rel=1e-6)
 
 

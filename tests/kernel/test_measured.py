@@ -95,7 +95,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
         for name in NAMES:
             place = SUBFLOW_VALUES.index(name)
             there = [row for row in range(2) if of(row, "established")]
-            ours = tested._values.subflow_values[0][there, place]
+            ours = tested._decides.subflow_values[0][there, place]
             # the simulator's pace is in whole bytes a second
             near = 8.0 if name == "pacing_bps" else 1e-6
             assert ours == pytest.approx(values[there, place], rel=1e-5, abs=near), (slot, name)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dstcc.engine.config import NEVER_NS, SAME, Objects
-from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT, SUBFLOW_VALUES
+from dstcc.engine.stepper import FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT
 from dstcc.learn.spaces.actions import CONTROLS
-from dstcc.learn.spaces.observe import make_observer
-from dstcc.learn.spaces.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.deciding import Deciding
 from dstcc.learn.spaces.schedulers import SchedulerActions
 
 if TYPE_CHECKING:
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
 
     from dstcc.engine import EngineConfig, EngineResult, Stepper
     from dstcc.learn.policies.policy import Policy
-
-    FloatArray = NDArray[np.float64]
-
-
-@dataclass
-class Values:
-    """A flow's values in the shapes that observers take from a stepper."""
-
-    subflow_values: FloatArray
-    layer_values: FloatArray
-    episode_values: FloatArray
 
 
 @dataclass
@@ -73,14 +61,8 @@ class Beside:
 
     def __post_init__(self) -> None:
         """Begin."""
-        self.policy = replace(self.policy)  # a network of its own, with nothing in its memory
-        n, m = self.policy.action.subflows, self.policy.action.layers
-        shapes = ((1, n, len(SUBFLOW_VALUES)), (1, m, len(LAYER_VALUES)), (1, len(EPISODE_VALUES)))
-        self._values = Values(*(np.zeros(shape) for shape in shapes))
-        self._observer = make_observer(self.policy.observation, 1)
-        self._observer.begin(0, subflows=1, layers=1, mss_bytes=self.config.transport.mss_bytes)
-        if isinstance(self._observer, MeasuredObserver):
-            self._observer.rates.begin(0, self.config, self.written)
+        self._decides = Deciding(self.policy, subflows=1, layers=1, mss_bytes=self.config.transport.mss_bytes)
+        self._decides.measure(self.config, self.written)
         self._observed: NDArray[np.float32] | None = None
         self._choice: NDArray[Any] | None = None
         self._lost = False
@@ -93,35 +75,27 @@ class Beside:
         written = self.written
         written.payload_bytes, written.writes = flow["written_bytes"], flow["writes"]
         written.over_s = flow["written_over_s"]
-        values = self._values
+        values = self._decides
         values.subflow_values[0, 0] = stepper.flow_subflow_values[0, self.place]
         values.layer_values[0, 0, LAYER_VALUES.index("backlog_bytes")] = flow["unsent_bytes"]
         values.layer_values[0, 0, LAYER_VALUES.index("slack_s")] = np.inf
-        values.episode_values[0, EPISODE_VALUES.index("time_s")] = flow["age_s"]
-        values.episode_values[0, EPISODE_VALUES.index("slot_s")] = flow["slot_s"]
-        self._observed = self._observer.observe(self._stepper)
+        values.clock(flow["age_s"], flow["slot_s"])
+        self._observed = values.observe()
 
     def decide(self) -> None:
         """Choose anew by what was observed last."""
         if self._observed is None:
             return
-        outputs = self.policy.outputs(self._observed)
-        self._lost = not np.isfinite(outputs).all()
-        self._choice = None if self._lost else self.policy.action.greedy(outputs)
+        self._choice = self._decides.choose(self._observed)
+        self._lost = self._choice is None
 
     def act(self, stepper: Stepper) -> None:
         """Put the choice for the coming slot where the engine takes it from; NewReno's for one that is no number."""
         alpha, beta = FALL_BACK if self._lost else SILENT, 0
         if self._choice is not None:
-            decoded = self.policy.action.decode(self._choice, self._observer.units(self._stepper))
+            decoded = self._decides.decode(self._choice)
             alpha, beta = int(decoded.alpha_q16[0, 0]), int(decoded.beta[0, 0])
-            self._observer.note(decoded.layer_subflow, np.zeros_like(decoded.copied))
         stepper.flow_alpha_q16[0, self.place], stepper.flow_beta[0, self.place] = alpha, beta
-
-    @property
-    def _stepper(self) -> Stepper:
-        """The values, for those who know them as a stepper's."""
-        return cast("Stepper", self._values)
 
 
 def beside(policy: Policy, config: EngineConfig) -> tuple[Beside, ...]:

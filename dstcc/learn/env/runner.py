@@ -11,7 +11,6 @@ from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, KEEP, RUNNING, SILENT, TIME_OVER
 from dstcc.learn.spaces.actions import Actions, ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
-from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.learn.spaces.scales import column
 
 from .beside import Beside, go
@@ -96,9 +95,8 @@ class Runner:
         layers = config.objects.layers if len(config.objects.layer) else 1
         subflows = len(subflow_links(config.links))
         self._observer.begin(episode, subflows=subflows, layers=layers, mss_bytes=mss)
+        self._observer.measure(episode, config)
         self._counts[episode] = subflows, layers
-        if isinstance(self._observer, MeasuredObserver):
-            self._observer.rates.begin(episode, config)
         self._mss[episode] = mss
         if self._per_slot:
             span = float(config.objects.release_ns.max()) or config.slot_ns
@@ -148,15 +146,8 @@ class Runner:
         return int(self._counts[episode, 1])
 
     def believed(self, episode: int) -> dict[str, NDArray[np.float64]]:
-        """What the observer holds to be true of each subflow's path now; empty for observers that only look.
-
-        ``loss`` (share), ``rate_bps`` (on the wire), ``rate_known`` (1 once a queue has shown the rate).
-        """
-        if not isinstance(self._observer, MeasuredObserver):
-            return {}
-        rates = self._observer.rates
-        known = rates.known[episode].astype(np.float64)
-        return {"loss": rates.loss()[episode], "rate_bps": rates.rate[episode] * 8, "rate_known": known}
+        """What the observer holds to be true of each subflow's path now; empty for observers that only look."""
+        return self._observer.believed(episode)
 
     @property
     def terminated(self) -> NDArray[np.bool_]:

@@ -52,7 +52,8 @@ from .probing import Probing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import EngineConfig, Objects, Stepper
+    from dstcc.engine import EngineConfig, Objects
+    from dstcc.engine.stepper import Shown
 
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
@@ -164,7 +165,7 @@ class Rates:
         self._paths[episode] = paths
         self.pacing_limits[episode] = [PacingLimit(packet_bytes) for _ in range(paths)]
 
-    def update(self, stepper: Stepper, rows: slice = ALL) -> None:
+    def update(self, stepper: Shown, rows: slice = ALL) -> None:
         """Take in a slot, or an episode's first values."""
         _engine.update_paths(
             self._sources[rows],
@@ -193,7 +194,7 @@ class Rates:
         share: FloatArray = self._state["lost"] / np.maximum(self._state["judged"], 1.0)
         return share
 
-    def units(self, stepper: Stepper) -> Units:
+    def units(self, stepper: Shown) -> Units:
         """What the next actions are relative to."""
         slot_s = stepper.episode_values[:, SLOT, None]
         window, queue, limit, lossiest, round_trip_s = _engine.path_units(

@@ -23,7 +23,9 @@ from .scales import HIGH, clip, column, flat, log_time, log_window, loss_share
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import Stepper
+    from dstcc.engine import EngineConfig
+    from dstcc.engine.stepper import Shown
+    from dstcc.learn.paths.captured import Source
 
     FloatArray = NDArray[np.float64]
 
@@ -135,8 +137,15 @@ class Observer:
         self._counts[episode] = subflows, layers
         self._mss[episode] = mss_bytes
 
-    def units(self, stepper: Stepper) -> None:
+    def units(self, stepper: Shown) -> None:
         """Actions are relative to nothing that is measured here."""
+
+    def measure(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
+        """Of what a trial sends, its video unless another ``source`` is given, nothing is measured here."""
+
+    def believed(self, episode: int) -> dict[str, FloatArray]:
+        """What is held to be true of each subflow's path: nothing, by who only looks."""
+        return {}
 
     def note(self, layer_subflow: NDArray[np.int32], copied: NDArray[np.uint8]) -> None:
         """Remember the layers' subflows that the next step will use."""
@@ -147,11 +156,11 @@ class Observer:
         self._table[:] = np.where(layer_subflow < self._counts[:, :1], layer_subflow, -1)
         self._copying[:, 0] = copied.any(axis=1)
 
-    def pass_by(self, stepper: Stepper) -> None:
+    def pass_by(self, stepper: Shown) -> None:
         """Take in a step after which nobody decides, in the place of :meth:`observe`."""
         self.observe(stepper)
 
-    def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
+    def observe(self, stepper: Shown, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         subflow_values, layer_values = stepper.subflow_values[rows], stepper.layer_values[rows]
         episode_values, mss, counts = stepper.episode_values[rows], self._mss[rows], self._counts[rows]

@@ -19,7 +19,9 @@ from .scales import clip
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import Stepper
+    from dstcc.engine import EngineConfig
+    from dstcc.engine.stepper import Shown
+    from dstcc.learn.paths.captured import Source
 
     from .observe import ObservationSpec
 
@@ -68,18 +70,29 @@ class MeasuredObserver:
         """Forget what was. A trial with so many subflows and layers begins in this place."""
         self._counts[episode] = subflows, layers
 
+    def measure(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
+        """Begin to measure the paths of a trial, after :meth:`begin`."""
+        self.rates.begin(episode, config, source)
+
     def note(self, layer_subflow: NDArray[np.int32], copied: NDArray[np.uint8]) -> None:
         """Actions are not remembered."""
 
-    def units(self, stepper: Stepper) -> Units:
+    def units(self, stepper: Shown) -> Units:
         """What the next actions are relative to."""
         return self.rates.units(stepper)
 
-    def pass_by(self, stepper: Stepper) -> None:
+    def believed(self, episode: int) -> dict[str, FloatArray]:
+        """Of each subflow's path: ``loss`` (share), ``rate_bps`` (on the wire), ``rate_known`` (1 once a queue has
+        shown the rate)."""
+        rates = self.rates
+        known = rates.known[episode].astype(np.float64)
+        return {"loss": rates.loss()[episode], "rate_bps": rates.rate[episode] * 8, "rate_known": known}
+
+    def pass_by(self, stepper: Shown) -> None:
         """Take in a step after which nobody decides, in the place of :meth:`observe`."""
         self.rates.update(stepper)
 
-    def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
+    def observe(self, stepper: Shown, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         rates, spec = self.rates, self.spec
         rates.update(stepper, rows)
