@@ -74,7 +74,6 @@ LAZY = {
         "dstcc_kernel/plan.py": 2,
     },
     "controllers are for trials that have one": {
-        "dstcc/run/backends.py": 1,
         "dstcc/run/directory.py": 1,
         "dstcc/run/trials.py": 1,
         "dstcc/sweeps/work.py": 2,

@@ -118,12 +118,8 @@ class Kernel:
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 
-        from dstcc.learn.policies.policy import Policy
-
         for given in scenario.transport.controller:
             policy = policies[controller_name(given)]
-            if not isinstance(policy, Policy):
-                continue  # the transport's rules are the simulator's there, and so is what a policy has of them
             check_policy(policy)
             if policy.lanes and scenario.subflows > len(scenario.link):
                 raise InputError(
@@ -141,7 +137,7 @@ class Kernel:
 
     def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """As a policy steers it, on the connections that there will be."""
-        if policy is None or policy.mode == "coded":
+        if policy is None:
             return config
         from dstcc_kernel.plan import lanes_of
 

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from dstcc.engine.stepper import LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.spaces.deciding import Deciding
-from dstcc.learn.spaces.schedulers import SchedulerActions
 from dstcc.wire import HEADER_BYTES
 
 from .genetlink import NetlinkError
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig
+    from dstcc.learn.policies.controller import Controller
     from dstcc.learn.policies.policy import Policy
     from dstcc.learn.spaces.actions import Actions
 
@@ -355,11 +355,7 @@ def share_windows(
                 raise
 
 
-def check_policy(policy: Policy) -> None:
+def check_policy(policy: Controller) -> None:
     """Raise :class:`~dstcc.errors.InputError` for a policy that steers what the kernel's control has not."""
-    if isinstance(policy.action, SchedulerActions):
-        raise InputError(f"policy {policy.name} chooses among schedulers that exist in the simulator only")
-    if policy.action.pacing not in ("window", "rate"):
-        raise InputError(
-            f"policy {policy.name} paces by {policy.action.pacing}, which exists in the simulator only"
-        )
+    if policy.simulator_only:
+        raise InputError(f"policy {policy.name} {policy.simulator_only}")

@@ -257,7 +257,7 @@ def _as_run(config: EngineConfig, policy: Controller | None) -> EngineConfig:
         return config
     if config.coding is not None:
         return in_words(config)
-    if policy is None or policy.mode == "coded":
+    if policy is None:
         return config
     return replace(config, slot_ns=steered_slot_ns(policy.steered(config)))
 

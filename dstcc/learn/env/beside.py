@@ -18,7 +18,6 @@ from dstcc.engine.config import NEVER_NS, SAME, Objects
 from dstcc.engine.stepper import FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT
 from dstcc.learn.spaces.actions import CONTROLS
 from dstcc.learn.spaces.deciding import Deciding
-from dstcc.learn.spaces.schedulers import SchedulerActions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,7 +111,7 @@ def beside(policy: Policy, config: EngineConfig) -> tuple[Beside, ...]:
 def named(policy: Policy, config: EngineConfig, result: EngineResult) -> EngineResult:
     """The result with the flows of the trial's controller under its name."""
     asked = [flow.congestion for link in config.links for flow in link.flows]
-    stock = isinstance(policy.action, SchedulerActions)
+    stock = policy.action.control not in CONTROLS.values()
     name = f"{policy.name} ({policy.action.control})" if stock else policy.name
     flows = [
         replace(flow, congestion=name) if control == SAME else flow

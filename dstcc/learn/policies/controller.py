@@ -134,6 +134,11 @@ class Controller(ABC):
         return ""
 
     @property
+    def simulator_only(self) -> str:
+        """What of it a kernel lacks, in words; empty where it lacks nothing."""
+        return ""
+
+    @property
     def lanes(self) -> int:
         """How many it asks for per link; 0 for the scenario's."""
         return 0

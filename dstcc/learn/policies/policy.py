@@ -89,6 +89,11 @@ class Policy(Controller):
         return "spare" if self.action.copying else ""
 
     @property
+    def simulator_only(self) -> str:
+        """See :class:`Controller`."""
+        return self.action.simulator_only
+
+    @property
     def lanes(self) -> int:
         """How many it asks for per link; 0 for the scenario's."""
         return self.action.lanes

@@ -118,6 +118,12 @@ class ActionSpace(ABC):
         return CONTROLS[self.pacing]
 
     @property
+    def simulator_only(self) -> str:
+        """What it does that a kernel's control cannot, in words; empty where that can all of it."""
+        kernels = self.pacing in ("window", "rate")
+        return "" if kernels else f"paces by {self.pacing}, which exists in the simulator only"
+
+    @property
     def copying(self) -> bool:
         """Whether layers may go a second time."""
         return False

@@ -55,6 +55,11 @@ class SchedulerActions(ActionSpace):
         return AGENT_POLICIES
 
     @property
+    def simulator_only(self) -> str:
+        """See :class:`ActionSpace`."""
+        return "chooses among schedulers that exist in the simulator only"
+
+    @property
     def bounded(self) -> bool:
         """By the stock congestion control."""
         return True
