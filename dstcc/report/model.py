@@ -182,8 +182,10 @@ class Section:
 
     @property
     def pictured(self) -> tuple[Algorithm, ...]:
-        """The algorithms that figures show: the best ones where there are many."""
-        return self.finished[:PICTURED]
+        """The algorithms that figures show: where there are many, the best ones and the last."""
+        if len(self.finished) <= PICTURED:
+            return self.finished
+        return (*self.finished[: PICTURED - 1], self.finished[-1])
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:

@@ -130,7 +130,11 @@ class SectionView:
     def chosen(self) -> str:
         """Which of the algorithms those figures show; empty where they show all."""
         shown, finished = len(self.section.pictured), len(self.section.finished)
-        return f"the {shown} of {finished} algorithms that delivered most" if shown < finished else ""
+        return (
+            f"of {finished} algorithms the {shown - 1} that delivered most, and the last"
+            if shown < finished
+            else ""
+        )
 
     @cached_property
     def decision(self) -> MissionResult | None:
@@ -146,7 +150,7 @@ class SectionView:
         """What each contact delivered."""
         return contact_table(self.section)
 
-    def layers(self, shown: Collection[str] | None = None) -> Drawn:
+    def layers(self, shown: Collection[str] | None = None, *, on_paper: bool = False) -> Drawn:
         """The layers-played bars, of all algorithms or of those ``shown``."""
         names = {level: level_name(level, len(self.section.levels) - 1) for level in self.section.levels}
         said = "; ".join(
@@ -155,7 +159,7 @@ class SectionView:
             for a in self.section.finished
         )
         label = f"Share of chunks played up to each layer. {said}."
-        draw = partial(layers_figure, self.section, names=shown)
+        draw = partial(layers_figure, self.section, names=shown, on_paper=on_paper)
         return self._plot("layers", draw, label, lambda: layers_rows(self.section))
 
     def _plot(self, key: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:

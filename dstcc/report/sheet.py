@@ -51,7 +51,7 @@ def render_sheet(report: Report, screenings: Screenings | None, paper: Paper) ->
         caution=caution(report.sections),
         table=table.ranking,
         left_out=len(ranked) - len(shown),
-        figure=view.layers(shown) if single and view.algorithms else None,
+        figure=view.layers(shown, on_paper=True) if single and view.algorithms else None,
         view=view if single else None,
         names=shown,
         moments=moments,

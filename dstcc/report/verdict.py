@@ -93,7 +93,7 @@ def leading(comparison: Comparison) -> str:
 
 
 def _apart(comparison: Comparison) -> bool:
-    """Whether the contenders differ in lanes or in what they know."""
+    """Whether the contenders differ in lanes or side information."""
     known = [
         comparison.footings[name]
         for name in (comparison.leader, *comparison.rivals)
@@ -103,7 +103,7 @@ def _apart(comparison: Comparison) -> bool:
 
 
 def _describe_footing(comparison: Comparison, name: str, apart: bool) -> str:
-    """An algorithm's lanes and knowledge in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
+    """An algorithm's lanes and side information in brackets, where they differ: ``(32/2 lanes, knows its queue)``."""
     one = comparison.footings.get(name)
     if one is None or not apart:
         return ""
@@ -186,9 +186,7 @@ def _comparison(comparison: Comparison) -> str:
     if unclear := groups[UNCLEAR]:
         parts.append(f"These seeds show no difference between {_list([comparison.leader, *unclear])}.")
     if comparison.seeds[comparison.leader] < FEW_SEEDS:
-        parts.append(
-            f"With {_seeds(comparison)} the intervals hold less often than they say: take them as a hint."
-        )
+        parts.append(f"With {_seeds(comparison)} the intervals cover less than 95 %: take them as a hint.")
     return " ".join(parts)
 
 
@@ -203,7 +201,7 @@ def _why_not(comparison: Comparison) -> str:
     """What is missing for the word *better*."""
     if comparison.doubt:
         return f"{comparison.doubt}, so it is not called better"
-    return f"better takes {BETTER_SEEDS} seeds of either"
+    return f"“better” requires {BETTER_SEEDS} seeds of each"
 
 
 def _margin(comparison: Comparison, names: list[str]) -> str:

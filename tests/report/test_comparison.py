@@ -676,9 +676,7 @@ def test_scenarios_of_few_seeds_are_few_seeds_together() -> None:
     few = pool(Report((first, second)))
     many = pool(Report((second, replace(second, runs=second.runs))))
     assert few is not None and many is not None
-    assert "With 9 seeds or more a scenario the intervals hold less often than they say" in pooled_verdict(
-        few
-    )
+    assert "With 9 seeds or more a scenario the intervals cover less than 95 %" in pooled_verdict(few)
     assert "less often" not in pooled_verdict(many)
 
 

@@ -171,7 +171,7 @@ def test_of_many_algorithms_the_best_are_pictured(
     assert [trial.algorithm for trial in section.representative] == [a.name for a in section.pictured]
     assert len(section.finished) == 4
     page = render(load_report([run]), "html")
-    assert page.count("the 3 of 4 algorithms that delivered most") >= 3
+    assert page.count("of 4 algorithms the 2 that delivered most, and the last") >= 3
 
 
 def test_the_representative_seed_is_one_that_all_finished(make_run: RunFactory) -> None:
@@ -197,7 +197,7 @@ class TestVerdict:
     def test_separation_of_few_seeds_is_not_called_better(self, make_run: RunFactory) -> None:
         spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(2, 3, 4, 5, 6), chunks=7200)
         text = verdict(only_section(make_run(spec)))
-        assert "It is ahead of cubic+minrtt by " in text and "seeds, but better takes 10 seeds" in text
+        assert "It is ahead of cubic+minrtt by " in text and "seeds, but “better” requires 10 seeds" in text
 
     def test_ten_seeds_make_it_better(self, make_run: RunFactory) -> None:
         spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=tuple(range(1, 11)), chunks=7200)

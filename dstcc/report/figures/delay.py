@@ -13,7 +13,7 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, Shown, finding, register
-from .style import INK, MUTED, draw_svg, layer_name, legend_above, legend_chars, quiet_ticks, width_in
+from .style import INK, MUTED, draw_svg, focus, layer_name, legend_above, legend_chars, quiet_ticks, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,17 +44,14 @@ def delay_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
             for algorithm in section.pictured:
                 values, total = gathered[algorithm.name, layer]
                 x, y = _steps(values, total, right)
-                axes.plot(
-                    x / unit.factor, y, color=looks[algorithm.name].colour, linestyle=looks[algorithm.name].dashes,
-                    linewidth=1.5, drawstyle="steps-post",
-                )  # fmt: skip
+                axes.plot(x / unit.factor, y, drawstyle="steps-post", **styles[algorithm.name])
             _dress(axes, layer, deadlines, unit)
         for axes in grid.flat[len(layers) :]:
             axes.set_visible(False)
         grid[0][0].set_xlim(0, right / unit.factor)
         _frame(figure, grid, unit, legend_above(figure, lines, chars, **extra))
 
-    lines = [(a.name, looks[a.name].colour, looks[a.name].dashes) for a in section.pictured]
+    styles, lines = focus([algorithm.name for algorithm in section.pictured], looks)
     chars = legend_chars(narrow)
     extra = {"playout deadline": DEADLINE} if deadlines else {}
     height = PANEL_IN * rows + 0.7 + legend_above(None, lines, chars, **extra)

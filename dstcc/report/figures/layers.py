@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEGEND_IN, NARROW_ROW_IN = 0.36, 0.62
+NAMES_IN, PAPER_IN = 2.13, 7.4
+"""Of the margin with the names; of the text of a page."""
 EVEN = 0.179
 """Luminance of a background from which black and white differ alike."""
 LABELLED_SHARE = 0.045
@@ -32,12 +34,18 @@ LABELLED_SHARE = 0.045
 
 
 def layers_figure(
-    section: Section, salt: str, *, narrow: bool = False, names: Collection[str] | None = None
+    section: Section,
+    salt: str,
+    *,
+    narrow: bool = False,
+    names: Collection[str] | None = None,
+    on_paper: bool = False,
 ) -> str:
     """The bars as SVG, full quality at the left and not played at the right; a row for each algorithm of ``names``, or
-    for all."""
+    for all. ``on_paper`` the figure is as wide as the text of a page, so that its letters keep their size."""
+    wide_in = PAPER_IN if on_paper else width_in(narrow)
     rows = [one for one in section.finished if names is None or one.name in names]
-    columns = 2 if narrow else len(section.levels)
+    columns = 2 if narrow else 3 if on_paper else len(section.levels)
     above_in = LEGEND_IN + LEGEND_ROW_IN * (-(-len(section.levels) // columns) - 1)
 
     def draw(figure: Figure) -> None:
@@ -70,13 +78,13 @@ def layers_figure(
             handleheight=1.1,
         )
         height = figure.get_figheight()
-        left = 0.02 if narrow else 0.19
+        left = 0.02 if narrow else NAMES_IN / wide_in
         figure.subplots_adjust(
             left=left, right=0.96 if narrow else 0.98, top=1 - above_in / height, bottom=0.5 / height
         )
 
     row_in = NARROW_ROW_IN if narrow else 0.42
-    return draw_svg(f"{salt}-layers", above_in + 0.59 + row_in * len(rows), draw, width_in=width_in(narrow))
+    return draw_svg(f"{salt}-layers", above_in + 0.59 + row_in * len(rows), draw, width_in=wide_in)
 
 
 def _bar(axes: Axes, row: int, algorithm: Algorithm, levels: tuple[int, ...]) -> None:

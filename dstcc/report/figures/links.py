@@ -19,6 +19,7 @@ from .style import (
     INK,
     NOT_PLAYED,
     draw_svg,
+    focus,
     lay_stacked,
     legend_above,
     legend_chars,
@@ -77,9 +78,7 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
     curves = [(column, label) for column, label in CURVES if column in _known(scene.links)]
     heights = [BAR_IN * len(scene.names)] * bool(scene.names)
     heights += [_height(scene, column) for column, _ in curves] + [HOME_IN]
-    lines = [
-        (trial.algorithm, looks[trial.algorithm].colour, looks[trial.algorithm].dashes) for trial in trials
-    ]
+    styles, lines = focus([trial.algorithm for trial in trials], looks)
 
     def draw(figure: Figure) -> None:
         panels = list(
@@ -89,7 +88,7 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
             draw_contacts(panels[0], scene)
         for axes, (column, label) in zip(panels[-1 - len(curves) : -1], curves, strict=True):
             _curve(axes, scene, column, label)
-        _home(panels[-1], trials, tables, scene, lines)
+        _home(panels[-1], trials, tables, scene, styles)
         panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
         name_times(panels[-1], scene.dates, scene.clock)
         lay_stacked(figure, lines, narrow=narrow, hspace=0.16)
@@ -199,11 +198,13 @@ def _curve(axes: Axes, scene: Scene, column: str, label: str) -> None:
     quiet_ticks(axes)
 
 
-def _home(axes: Axes, trials: tuple[Trial, ...], tables: Tables, scene: Scene, lines: list[Any]) -> None:
+def _home(
+    axes: Axes, trials: tuple[Trial, ...], tables: Tables, scene: Scene, styles: dict[str, dict[str, Any]]
+) -> None:
     edges = _edges(scene.end_s)
-    for trial, (_, colour, dashes) in zip(trials, lines, strict=True):
+    for trial in trials:
         sums = home_by_step(trial, tables, edges) / 1e6
-        axes.stairs(sums, edges / scene.clock.factor, color=colour, linestyle=dashes, linewidth=1.5)
+        axes.stairs(sums, edges / scene.clock.factor, **styles[trial.algorithm])
     axes.set_ylim(bottom=0)
     axes.set_axisbelow(True)
     axes.set_ylabel(f"delivered (MB in {_step_text(edges)})")

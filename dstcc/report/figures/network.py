@@ -14,7 +14,7 @@ from dstcc.report.tables import Tables
 from .links import BAR_IN, Scene, draw_contacts, scene_of
 from .looks import Looks
 from .section import SectionFigure, Shown, register
-from .style import INK, draw_svg, lay_stacked, legend_above, legend_chars, quiet_ticks, short, width_in
+from .style import INK, draw_svg, focus, lay_stacked, legend_above, legend_chars, quiet_ticks, short, width_in
 from .times import name_times
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ def network_figure(section: Section, tables: Tables, looks: Looks, salt: str, *,
     trials = section.representative
     scene = scene_of(section, trials, tables)
     nodes, links = _names(section, tables)
-    lines = [
-        (trial.algorithm, looks[trial.algorithm].colour, looks[trial.algorithm].dashes) for trial in trials
-    ]
+    styles, lines = focus([trial.algorithm for trial in trials], looks)
     held: list[Drawn] = [(f"held in {short(node)} (MB)", []) for node in nodes]
     sent: list[Drawn] = [(f"over {short(link)} (kbit/s)", []) for link in links]
-    for trial, (_, colour, dashes) in zip(trials, lines, strict=True):
+    for trial in trials:
+        colour, dashes = styles[trial.algorithm]["color"], styles[trial.algorithm]["linestyle"]
         rows = tables.nodes(trial)
         for node, (_title, drawn) in zip(nodes, held, strict=True):
             drawn.append(

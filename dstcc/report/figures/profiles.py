@@ -10,7 +10,7 @@ from dstcc.report.catalogue import Metric
 from dstcc.stats import Profile
 
 from .looks import Looks
-from .style import INK, draw_svg, legend_above, legend_chars, quiet_ticks, width_in
+from .style import INK, draw_svg, focus, legend_above, legend_chars, quiet_ticks, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ BEYOND = 1.5
 def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, narrow: bool = False) -> str:
     """A panel per metric; ``named`` algorithms keep their bands when there are many."""
     names = list(dict.fromkeys(name for _, profiles in panels for name in profiles))
+    styles, lines = focus(names, looks)
 
     def draw(figure: Figure) -> None:
         shape = (len(panels), 1) if narrow else (1, len(panels))
@@ -38,8 +39,7 @@ def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, 
             left, right = _limits(profiles)
             for name, profile in profiles.items():
                 x, y, low, high = _steps(profile, left, right)
-                look: dict[str, Any] = {"color": looks[name].colour, "linestyle": looks[name].dashes}
-                axes.plot(x, y, linewidth=1.5, drawstyle="steps-pre", **look)
+                axes.plot(x, y, drawstyle="steps-pre", **styles[name])
                 if low is not None and (len(names) <= BANDED or name in named):
                     axes.fill_between(
                         x, low, high, step="pre", color=looks[name].colour, alpha=0.14, linewidth=0
@@ -47,7 +47,6 @@ def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, 
             _dress(axes, metric, left, right)
         for axes in grid if narrow else grid[:1]:
             axes.set_ylabel("share of trials")
-        lines = [(name, looks[name].colour, looks[name].dashes) for name in names]
         above = legend_above(figure, lines, legend_chars(narrow))
         height = figure.get_figheight()
         figure.subplots_adjust(
@@ -59,7 +58,7 @@ def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, 
             hspace=0.5,
         )
 
-    rows = legend_above(None, [(name, "", "-") for name in names], legend_chars(narrow))
+    rows = legend_above(None, lines, legend_chars(narrow))
     height = rows + (0.35 + 2.4 * len(panels) if narrow else 2.75)
     return draw_svg(f"{salt}-profiles", height, draw, width_in=width_in(narrow))
 

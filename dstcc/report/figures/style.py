@@ -18,7 +18,7 @@ from dstcc.report.mark import PICTURE_MARK
 from dstcc.report.model import MARKS, plain_name
 from dstcc.version import __version__
 
-from .looks import COLOURS, Look
+from .looks import COLOURS, Look, Looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +51,8 @@ NARROW_CHARS = 58
 LEGEND_ROW_IN = 0.19
 OPENED = r'<svg viewBox="0 0 ([\d.]+) ([\d.]+)"'
 """How an element begins."""
+FOCUS = 6
+"""Lines with looks of their own in a figure of more than one line more."""
 BAND_ROWS = 3
 """Rows of a figure of many that stay together: as many fit on a page of paper."""
 
@@ -192,17 +194,34 @@ def layer_name(layer: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name that fits a figure's margin, on one line; its marks are on a second line."""
+    """A name that fits a figure's margin, on one line; its marks are on a second line unless they fit."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     marks = " ".join(one for one in MARKS if flat.endswith(one) or f" {one} " in flat)
     flat = plain_name(flat)
     line = flat if len(flat) <= LABEL_CHARS else f"{flat[: LABEL_CHARS - 1]}…"
-    return f"{line}\n{marks}" if marks else line
+    if not marks:
+        return line
+    return f"{line}{' ' if len(line) + 1 + len(marks) <= LABEL_CHARS else chr(10)}{marks}"
 
 
 def one_line(name: str) -> str:
     """As :func:`short`, with the marks behind the name."""
     return short(name).replace("\n", " ")
+
+
+def focus(names: Sequence[str], looks: Looks) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str, Any]]]:
+    """How each line of a figure is drawn, and the lines of its legend. ``names`` begin with the best algorithm: where
+    there are many, the first ones and the last have their own looks, and the others are grey."""
+    few = len(names) <= FOCUS + 1
+    shown = set(names) if few else {*names[: FOCUS - 1], names[-1]}
+    styles: dict[str, dict[str, Any]] = {
+        name: {"color": looks[name].colour, "linestyle": looks[name].dashes, "linewidth": 1.5}
+        if name in shown
+        else {"color": SPINE, "linestyle": "-", "linewidth": 0.9, "zorder": 0.9}
+        for name in names
+    }
+    lines = [(name, looks[name].colour, looks[name].dashes) for name in names if name in shown]
+    return styles, lines if few else [*lines, (f"{len(names) - len(shown)} others", SPINE, "-")]
 
 
 def legend_above(

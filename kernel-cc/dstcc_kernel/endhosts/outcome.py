@@ -141,13 +141,13 @@ def distortions_of(mission: Mission) -> tuple[str, ...]:
     own = _own(mission)
     if longest_s > MAX_RTT_S:
         return (
-            f"round trips of {longest_s:g} s: Linux's TCP holds {MAX_RTT_S:g} s at most, and does not work above; "
-            "--scale auto",
+            f"round trips of {longest_s:g} s: Linux's TCP measures at most {MAX_RTT_S:g} s, so TCP does not work; "
+            "use --scale auto",
             *own,
         )
     clipped = (
-        f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
-        "lost; --scale auto"
+        f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP retransmits what is not "
+        "lost; use --scale auto"
     )
     full_s = {name: scale * each for name, each in full_rtts(mission).items()}
     return (*((clipped,) if longest_s > CLIPPED_S else ()), *uncounted(scale, full_s), *own)
