@@ -31,6 +31,7 @@ DENSITY = 2
 """Pixels of a picture for one of the page."""
 _HEAD = 33
 """Bytes of a PNG's signature and IHDR chunk, which come first (W3C PNG, sections 5.2 and 5.6)."""
+_NODES = re.compile(rb"(?<=\()node(\d{8})(?=\))")
 _DATES = re.compile(rb"/(CreationDate|ModDate) \(D:\d{14}")
 
 
@@ -61,7 +62,15 @@ def find() -> str:
 def to_pdf(page: str) -> bytes:
     """The page as PDF; the same page and browser give the same bytes."""
     made = _run(page, "out.pdf", "--no-pdf-header-footer", "--print-to-pdf={}")
-    return _DATES.sub(rb"/\1 (D:20000101000000", made) + b"\n" + PDF_MARK + __version__.encode() + b"\n"
+    dated = _DATES.sub(rb"/\1 (D:20000101000000", made)
+    return _numbered(dated) + b"\n" + PDF_MARK + __version__.encode() + b"\n"
+
+
+def _numbered(pdf: bytes) -> bytes:
+    """With the names of its structure's elements counted from 1: Chromium begins anywhere, by what it did before."""
+    names = sorted(set(_NODES.findall(pdf)))
+    ranks = {name: b"node%0*d" % (len(name), rank) for rank, name in enumerate(names, 1)}
+    return _NODES.sub(lambda found: ranks[found[1]], pdf)
 
 
 def to_png(page: str, paper: Paper) -> bytes:

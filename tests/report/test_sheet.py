@@ -73,6 +73,12 @@ def test_a_sheet_has_two_pages_and_asks_the_network_for_nothing(make_run: RunFac
     assert "215.9mm 279.4mm" in page and "://" not in re.sub(r'"http://www\.w3\.org/[^"]*"', "", page)
 
 
+def test_names_of_a_pdfs_elements_are_counted_from_one() -> None:
+    made = b"/ID (node00000025) /Names [(node00000025) 1 (node00000031) 2] node7 (node00000031)"
+    counted = b"/ID (node00000001) /Names [(node00000001) 1 (node00000002) 2] node7 (node00000002)"
+    assert browser._numbered(made) == counted == browser._numbered(made.replace(b"25", b"28"))
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_pdf_and_picture_are_of_the_paper_and_are_known_as_reports(
     make_run: RunFactory, tmp_path: Path, paper: str
