@@ -40,7 +40,7 @@ def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
     panels: list[Panel] = []
     for link in told.links:
         t_s, share = channel_loss(told, link)
-        lines = [Line("of the channel", t_s, share, CHANNEL)]
+        lines = [Line("channel loss", t_s, share, CHANNEL)]
         held = told.believed_of(link, "loss")
         if np.isfinite(held).any():
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
@@ -58,12 +58,12 @@ def rate_figure(told: Explanation, *, narrow: bool = False) -> str:
     for link in told.links:
         mine = list(link.subflows)
         paced = np.array([float(decision.saw["pacing_bps"][mine].sum()) for decision in told.decisions])
-        lines = [Line("paced at", told.t_s, paced, CHANNEL)]
+        lines = [Line("pacing rate", told.t_s, paced, CHANNEL)]
         if any("rate_bps" in decision.believed for decision in told.decisions):
             held = told.believed_of(link, "rate_bps") * len(mine)
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
         panels.append((link.name, lines, link.rate_bps))
-    return draw_panels(panels, "bps", _salt("rate", narrow), "the link's", told.clock, narrow=narrow)
+    return draw_panels(panels, "bps", _salt("rate", narrow), "link rate", told.clock, narrow=narrow)
 
 
 def choice_figure(told: Explanation, *, narrow: bool = False) -> str:

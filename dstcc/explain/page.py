@@ -55,20 +55,20 @@ def _figures(told: Explanation) -> list[dict[str, Any]]:
     return [
         {
             "key": "loss",
-            "title": "Loss, believed and true",
+            "title": "Loss",
             "plot": Plot(loss_figure(told), _loss_said(told), loss_figure(told, narrow=True)),
             "caption": "The channel's loss is that of the packets sent at that time; the controller gets "
             "feedback on it a round trip later at the earliest. Zero is drawn at 10⁻⁶.",
         },
         {
             "key": "rate",
-            "title": "Rate, believed and used",
+            "title": "Rate",
             "plot": Plot(rate_figure(told), _rate_said(told), rate_figure(told, narrow=True)),
             "caption": "All subflows of a link together, on the wire.",
         },
         {
             "key": "choices",
-            "title": "What was chosen",
+            "title": "Choices over time",
             "plot": Plot(choice_figure(told), _choices_said(told), choice_figure(told, narrow=True)),
             "caption": "A choice holds until the next decision. Grey: the rarer ones.",
         },

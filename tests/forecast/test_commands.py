@@ -127,7 +127,7 @@ def test_explain_has_the_belief_beside_the_channel(folder: Path) -> None:
     assert set(one.chose) == {"repair of layer 0", "repair of layer 1", "repair of layer 2", "decided by"}
     assert told.links[0].sent.sum() > 1000 and told.links[0].lost.sum() > 0
     page = render(told)
-    assert "believed, 95th percentile" in page and "of the channel" in page
+    assert "believed, 95th percentile" in page and "channel loss" in page
     assert json.loads(json.dumps(told.document()))["parts"][3]["links"][0]["believed_loss"] > 0
 
 
