@@ -3,6 +3,7 @@
     python scripts/equal_trials.py -o FILE [--seed 1] [--trials 10000]        at one commit
     python scripts/equal_trials.py --against FILE [--ignore PART]... [-o F]  at the other: names the trials that differ
     python scripts/equal_trials.py --show NUMBER [--seed 1]                  what trial NUMBER is
+    python scripts/equal_trials.py --nodes ...                               the same over nodes
 
 A trial follows from the seed and its number. Together they have every congestion control and scheduler, a Python
 control and scheduler, ltp, layers coded over packets, every loss process, both modes, lanes that share a window and
@@ -13,7 +14,8 @@ one core.
 
 The parts of a result, each with its own digest: `objects` (with the time of the end), `samples`, `totals`, `cost` (the
 three totals that say what the engine itself spent: events, engine_peak_bytes, reorder_peak_bytes), `flows`, `trace`
-(packets and steps), `coding` (blocks and what they brought back), `values` (what the agent saw in each slot), `bound`.
+(packets and steps), `coding` (blocks and what they brought back), `nodes` (these and their hops), `values` (what the
+agent saw in each slot), `bound`.
 --ignore leaves a part out of the comparison. An error that the engine raises counts as a result.
 
 Exit status 1: some trial differs. 2: FILE holds other trials than these.
@@ -37,7 +39,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripts.random_trials.coverage import coverage, missing
 from scripts.random_trials.digest import PARTS, differing
 from scripts.random_trials.draw import draw_trial
+from scripts.random_trials.nodes import over_nodes
 from scripts.random_trials.run import run_trial
+from scripts.random_trials.trial import Trial
 
 
 def fail(message: str) -> NoReturn:
@@ -73,16 +77,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--show", type=int, metavar="NUMBER", help="print one trial's configuration and digests"
     )
+    parser.add_argument("--nodes", action="store_true", help="each trial over nodes")
     options = parser.parse_args(argv)
+
+    def draw(number: int) -> Trial:
+        trial = draw_trial(options.seed, number)
+        return over_nodes(options.seed, trial) if options.nodes else trial
+
     if options.show is not None:
-        trial = draw_trial(options.seed, options.show)
+        trial = draw(options.show)
         print(trial, *(f"{name}: {value}" for name, value in asdict(trial.config).items()), sep="\n")
         print(run_trial(options.seed, trial))
         return 0
-    drawn = {"seed": options.seed, "trials": options.trials}
+    drawn = {"seed": options.seed, "trials": options.trials} | ({"nodes": True} if options.nodes else {})
     drawn["names"] = hashlib.sha256(repr((CONGESTION, SCHEDULERS)).encode()).hexdigest()[:16]
     old = None if options.against is None else read(options.against, drawn)
-    trials = [draw_trial(options.seed, number) for number in range(options.trials)]
+    trials = [draw(number) for number in range(options.trials)]
     began = time.monotonic()
     new = [run_trial(options.seed, trial) for trial in trials]
     errors = [

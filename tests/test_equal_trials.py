@@ -16,6 +16,7 @@ from scripts.random_trials import run
 from scripts.random_trials.coverage import coverage, missing
 from scripts.random_trials.digest import differing, digests
 from scripts.random_trials.draw import draw_trial
+from scripts.random_trials.nodes import over_nodes
 from scripts.random_trials.run import run_trial
 from scripts.random_trials.trial import EXTENSION
 
@@ -79,6 +80,22 @@ def test_one_number_changes_one_part(part: str) -> None:
     }
     wrong = replace(result, **other[part])
     assert differing(digests(result), digests(wrong)) == [part]
+
+
+def test_nodes_are_in_the_digest_and_trials_over_them_run() -> None:
+    """Of the first trials over nodes some forward, some split and some take custody."""
+    forwards = set()
+    for number in range(20):
+        trial = over_nodes(1, draw_trial(1, number))
+        forwards |= {hop.node.forwards for link in trial.config.links for hop in link.onward}
+        parts = run_trial(1, trial)
+        assert len(parts) > 1, parts
+        if number == 0:
+            result = simulate(trial.config)
+            node = replace(result.nodes[0], came_packets=result.nodes[0].came_packets + 1)
+            wrong = replace(result, nodes=(node, *result.nodes[1:]))
+            assert differing(digests(result), digests(wrong)) == ["nodes"]
+    assert forwards == {"packets", "split", "custody"}
 
 
 def test_what_became_of_blocks_is_in_the_digest() -> None:

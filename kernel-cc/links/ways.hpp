@@ -1,6 +1,5 @@
 // One direction of a link and what a node holds for it, with the simulator's own parts (link/direction.hpp, link/node.hpp), and the
-// bytes of the packets. What waits in a store is served as in link/network.cpp: nothing starts that an announced outage would
-// cut. Others' datagrams come to a node as packets do, have no bytes, and go no further.
+// bytes of the packets. Others' datagrams come to a node as packets do, have no bytes, and go no further.
 #pragma once
 
 #include <deque>
@@ -43,16 +42,15 @@ public:
         const std::vector<dstcc::TrafficSource>& others)
         : ends(ends),
           line_(std::move(line)),
-          plan_(link, ends.up),
           node_(node),
-          waiting_(false) {
+          store_(node, dstcc::PlannedWay(link, ends.up)) {
         for (const dstcc::TrafficSource& source : others) others_.push_back({source, source.start()});
     }
     const Ends ends;
 
     const dstcc::Node* node() const { return node_; }
     // The next time at which something happens here by itself.
-    Time next() const { return std::min(serve_, flying_.empty() ? dstcc::kNever : flying_.front().arrive); }
+    Time next() const { return std::min(store_.next(), flying_.empty() ? dstcc::kNever : flying_.front().arrive); }
     // A packet of so many bytes comes to be sent.
     void put(Time now, std::uint32_t bytes, Frame frame) {
         last_ = now = std::max({last_, now, Time{0}});
@@ -73,15 +71,7 @@ public:
                 ++refused_packets_;
         }
     }
-    void restart(Time now) {
-        dstcc::Token taken;
-        while (!node_->config().keeps_over_restart && waiting_.take_oldest(serving_, taken)) {
-            node_->release(taken.bytes);
-            node_->lose_in_restart();
-            frames_.erase(taken.number);
-        }
-        if (!serving_ && node_->stores()) begin_service(now);
-    }
+    void restart(Time now) { store_.restart(now, Outlet{*this}); }
 
     LineCounts line_counts() const {
         const dstcc::Direction& line = line_.line();
@@ -119,43 +109,42 @@ private:
         Time next;
     };
 
+    // What a store asks of a line.
+    struct Outlet {
+        Way& way;
+        Time busy_ns(Time now) { return way.line_.at(now).busy_ns(); }
+        bool put(Time now, const dstcc::Token& packet) {
+            const auto held = way.frames_.find(packet.number);
+            const bool had_room = way.transmit(now, packet.bytes, std::move(held->second.frame));
+            if (!way.node_->stores()) way.frames_.erase(held);
+            return had_room;
+        }
+        void done(const dstcc::Token& packet) { way.frames_.erase(packet.number); }
+        void lose(const dstcc::Token& packet, bool dropped) {
+            way.dropped_packets_ += dropped ? 1 : 0;
+            way.frames_.erase(packet.number);
+        }
+    };
+
     // A packet is there; one of others has no frame.
     void join(Time now, std::uint32_t bytes, Frame frame) {
-        if (node_ == nullptr) return transmit(now, bytes, std::move(frame));
-        node_->come();
-        if (node_->boots(now)) return node_->lose_in_restart();
-        if (!node_->stores())
+        if (node_ == nullptr) {
             transmit(now, bytes, std::move(frame));
-        else
-            store(now, bytes, std::move(frame));
-    }
-    void transmit(Time now, std::uint32_t bytes, Frame frame) {
-        const dstcc::Direction::Passage passage = line_.transmit(now, bytes);
-        if (node_ != nullptr && !node_->stores()) passage.wait_ns < 0 ? node_->drop() : node_->leave();
-        const Time departs = line_.line().busy_ns();
-        if (frame.empty()) return;
-        if (passage.wait_ns >= 0 && (node_ == nullptr || !node_->stores())) queue_.push_back({departs, bytes});
-        if (passage.arrive_ns != dstcc::kNever)
-            flying_.push_back({departs, passage.arrive_ns, bytes, std::move(frame)});
-    }
-    void store(Time now, std::uint32_t bytes, Frame frame) {
-        dstcc::Token taken;
-        while (node_->config().when_full == dstcc::WhenFull::kDropHead && !node_->fits(bytes) &&
-               waiting_.take_oldest(serving_, taken)) {
-            node_->release(taken.bytes);
-            drop();
-            frames_.erase(taken.number);
+            return;
         }
-        if (!node_->fits(bytes)) return drop();
-        node_->hold(bytes);
-        const bool idle = waiting_.empty();
-        waiting_.push({now, held_, bytes, dstcc::kNobody, 0, 0});
-        frames_[held_++] = {bytes, std::move(frame)};
-        if (idle) begin_service(now);
+        frames_[++came_] = {bytes, std::move(frame)};
+        store_.join(now, {came_, dstcc::kNobody, bytes, 0}, Outlet{*this});
     }
-    void drop() {
-        node_->drop();
-        ++dropped_packets_;
+    // False: it has no room in the line's queue.
+    bool transmit(Time now, std::uint32_t bytes, Frame frame) {
+        const dstcc::Direction::Passage passage = line_.transmit(now, bytes);
+        const Time departs = line_.line().busy_ns();
+        if (!frame.empty()) {
+            if (passage.wait_ns >= 0 && (node_ == nullptr || !node_->stores())) queue_.push_back({departs, bytes});
+            if (passage.arrive_ns != dstcc::kNever)
+                flying_.push_back({departs, passage.arrive_ns, bytes, std::move(frame)});
+        }
+        return passage.wait_ns >= 0;
     }
     // Services and others' packets, in their order; of the latter what is due at `now` is behind what comes then.
     void go_on_until(Time now) {
@@ -163,8 +152,8 @@ private:
             Source* first = nullptr;
             for (Source& source : others_)
                 if (source.next < now && (first == nullptr || source.next < first->next)) first = &source;
-            if (serve_ <= (first == nullptr ? now : first->next)) {
-                serve(serve_);
+            if (store_.next() <= (first == nullptr ? now : first->next)) {
+                store_.serve(Outlet{*this});
             } else if (first != nullptr) {
                 const Time at = first->next;
                 if (first->traffic.poll(at, first->next)) join(at, first->traffic.packet_bytes(), {});
@@ -172,41 +161,13 @@ private:
                 return;
         }
     }
-    // The line is free: the front's service ends, or may begin.
-    void serve(Time now) {
-        if (serving_) {
-            serving_ = false;
-            const dstcc::Token front = waiting_.pop();
-            frames_.erase(front.number);
-            node_->release(front.bytes);
-            node_->leave();
-        }
-        begin_service(now);
-    }
-    void begin_service(Time now) {
-        serve_ = dstcc::kNever;
-        if (waiting_.empty()) return;
-        const dstcc::Token& front = waiting_.front();
-        const Time free = std::max({now, line_.at(now).busy_ns(), node_->up_at_ns()});
-        const Time start = plan_.fit(free, plan_.service_ns(front.bytes));
-        if (start > now) {
-            serve_ = start;
-            return;
-        }
-        serving_ = true;
-        transmit(now, front.bytes, std::move(frames_[front.number].frame));
-        serve_ = line_.line().busy_ns();
-    }
-
     Direction line_;
-    dstcc::PlannedWay plan_;
     dstcc::Node* node_;
-    dstcc::Waiting waiting_;
+    dstcc::Store store_;
     std::vector<Source> others_;
-    std::unordered_map<std::int64_t, Held> frames_;  // of what waits
-    std::int64_t held_ = 0;
-    bool serving_ = false;
-    Time serve_ = dstcc::kNever, last_ = 0;
+    std::unordered_map<std::uint32_t, Held> frames_;  // of what waits
+    std::uint32_t came_ = 0;
+    Time last_ = 0;
     std::deque<Flying> flying_;                         // in order of arrival
     std::deque<std::pair<Time, std::uint32_t>> queue_;  // without a store: departures and bytes
     std::int64_t delivered_packets_ = 0, delivered_bytes_ = 0, dropped_packets_ = 0, refused_packets_ = 0;

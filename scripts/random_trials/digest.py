@@ -10,7 +10,7 @@ import numpy as np
 
 from dstcc.engine import EngineResult
 
-PARTS = ("objects", "samples", "totals", "cost", "flows", "trace", "coding", "values", "bound")
+PARTS = ("objects", "samples", "totals", "cost", "flows", "trace", "coding", "nodes", "values", "bound")
 COST = ("events", "engine_peak_bytes", "reorder_peak_bytes")
 
 
@@ -43,7 +43,7 @@ class Digest:
 
 def digests(result: EngineResult) -> dict[str, str]:
     """The parts of a result that the engine itself answers."""
-    parts = {part: Digest() for part in PARTS[:7]}
+    parts = {part: Digest() for part in PARTS[:8]}
     parts["objects"].put_all(vars(result.objects).items())
     parts["objects"].put("end_ns", result.end_ns)
     parts["samples"].put_all(vars(result.samples).items())
@@ -54,6 +54,8 @@ def digests(result: EngineResult) -> dict[str, str]:
     for table in (result.trace, result.steps):
         parts["trace"].put_all([] if table is None else vars(table).items())
     parts["coding"].put_all([] if result.coding is None else vars(result.coding).items())
+    for each in (*result.nodes, *result.hops):
+        parts["nodes"].put_all(vars(each).items())
     return {part: digest.text() for part, digest in parts.items()}
 
 

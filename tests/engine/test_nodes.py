@@ -378,6 +378,37 @@ def test_what_holds_on_any_network(first):
             assert (node.slot_held_bytes == other.slot_held_bytes).all()
 
 
+def test_an_answer_may_come_to_a_node_before_what_waits_at_it_arrives():
+    """The node's line is slow and near, and the first hop far: a receiving end could take all that is on its way at
+    once, but its answers are at the node before the last of it."""
+    way = path(line("a", 12e6, 10.0), Hop(1, Node("n", 1), line("b", delay_s=0.01)))
+    result = simulate(config(way, objects=packets(200, gap_s=0.001)))
+    conserved(result)
+    arrived = np.sort(result.objects.first_arrival_ns)
+    assert np.diff(arrived).tolist() == 199 * [round(WIRE * 8e9 / 120e3)]
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_nodes_that_go_ahead_of_each_other_do_what_the_order_of_time_gives(first):
+    """Nobody goes beyond the next sample, so samples at each tick keep all to it; without deadlines they do nothing
+    else."""
+    for seed in range(first, first + 15):
+        one = random_network(Random(seed))
+        never = np.full_like(one.objects.deadline_ns, NEVER_NS)
+        one = replace(
+            one,
+            objects=replace(one.objects, deadline_ns=never),
+            transport=replace(one.transport, drop_late=False),
+        )
+        ahead, in_order = simulate(one), simulate(replace(one, slot_ns=S // 20))
+        assert ahead.end_ns == in_order.end_ns, seed
+        for name, column in vars(ahead.objects).items():
+            assert (column == getattr(in_order.objects, name)).all(), (seed, name)
+        for mine, other in zip((*ahead.nodes, *ahead.hops), (*in_order.nodes, *in_order.hops), strict=True):
+            for name, value in vars(mine).items():
+                assert "slot" in name or value == getattr(other, name), (seed, name)
+
+
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [

@@ -28,6 +28,11 @@ public:
 
     static constexpr bool kAhead = false;  // whether it is over depends on both ends
     bool finished() const { return finished_; }
+    Time open_until() const {
+        if (sending_.released() == config_.objects.size()) return -1;
+        return std::min(config_.objects.release_ns.back(), config_.transport.drop_late ? last_deadline_ns_ : kNever) -
+               1;
+    }
     void judge(Time now);
     bool rests() const { return false; }
 

@@ -48,8 +48,7 @@ private:
         packet.kind = ack.kind;
     }
     // To a node.
-    [[gnu::noinline, gnu::cold]] void send_beyond(Time at, std::size_t sender, const Ack& ack,
-                                                  std::uint32_t bytes) const {
+    [[gnu::noinline]] void send_beyond(Time at, std::size_t sender, const Ack& ack, std::uint32_t bytes) const {
         Wire::WholeAck whole{};
         fill(ack, whole.blocks);
         fill(ack, sender, whole.packet);

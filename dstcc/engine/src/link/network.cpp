@@ -7,37 +7,39 @@ namespace dstcc {
 
 namespace {
 
+constexpr std::int64_t kPrefetch = 8;  // as link/wire.hpp has it
+
 std::uint32_t full_packet(const TransportConfig& transport) {
     return static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
 }
 
 }  // namespace
 
-Network::Way::Way(const LinkConfig& of, bool back, const NodeConfig* from)
-    : plan(of, back),
-      up(back),
-      waiting(from != nullptr && from->when_full == WhenFull::kLowestLayer) {}
-
-std::size_t Network::node_of(const NodeConfig& config) {
-    const auto known = std::find_if(nodes_.begin(), nodes_.end(),
-                                    [&](const Node& node) { return node.config().number == config.number; });
-    if (known != nodes_.end()) return static_cast<std::size_t>(known - nodes_.begin());
-    nodes_.emplace_back(config);
-    return nodes_.size() - 1;
+Network::Site& Network::site_of(const NodeConfig& config) {
+    for (Site& site : sites_)
+        if (site.node.config().number == config.number) return site;
+    return sites_.emplace_back(config, sites_.size());
 }
 
-// `from`: the node at which it begins; none where that is an end.
-std::size_t Network::add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index,
-                             const NodeConfig* from) {
-    Way& way = ways_.emplace_back(of, up, from);
+// `from`, `to`: the nodes at which it begins and ends; none where that is an end.
+Network::Way& Network::add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index,
+                               const NodeConfig* from, const NodeConfig* to) {
+    Site* const begins = from == nullptr ? nullptr : &site_of(*from);
+    Way& way = ways_.emplace_back(of, up, begins == nullptr ? nullptr : &begins->node);
     LinkConfig line = of;
-    if (from != nullptr) {
-        way.node = static_cast<std::ptrdiff_t>(node_of(*from));
-        if (from->storage_bytes > 0 && !from->splits())
-            (up ? line.up_queue_bytes : line.queue_bytes) = kNever;  // the node has it
-    }
+    if (begins != nullptr && from->storage_bytes > 0 && !from->splits())
+        (up ? line.up_queue_bytes : line.queue_bytes) = kNever;  // the node has it
     way.line = Direction(line, up, config.seed, index, full_bytes_);
-    return ways_.size() - 1;
+    way.from = begins;
+    if (begins != nullptr) begins->out.push_back(&way);
+    if (to == nullptr) {
+        if (begins != nullptr) least_out_ns_ = std::min(least_out_ns_, way.line.least_delay());
+    } else {
+        way.to = &site_of(*to);
+        way.to->in.push_back(&way);
+        if (begins != nullptr) way.to->near = std::min(way.to->near, way.line.least_delay());
+    }
+    return way;
 }
 
 Network::Network(const EngineConfig& config)
@@ -46,7 +48,8 @@ Network::Network(const EngineConfig& config)
       down_(config.links.size()),
       up_(config.links.size()) {
     for (const std::uint8_t layer : layer_) layers_ = std::max<std::uint32_t>(layers_, layer + 1u);
-    std::map<std::int64_t, std::pair<std::size_t, std::size_t>> known;  // both ways of a hop
+    std::map<std::int64_t, std::pair<std::uint32_t, std::uint32_t>> known;  // both ways of a hop
+    const auto number = [this] { return static_cast<std::uint32_t>(ways_.size()); };
     for (std::size_t l = 0; l < config.links.size(); ++l) {
         const LinkConfig& path = config.links[l];
         const bool on_nodes = !path.onward.empty();
@@ -55,192 +58,193 @@ Network::Network(const EngineConfig& config)
             up_[l].push_back(up_[static_cast<std::size_t>(path.first_hop_of)].back());
         } else {
             const LinkConfig first = first_hop(path);
-            down_[l].push_back(add_way(config, first, false, config.place(l), nullptr));
-            ways_.back().first = true;
-            up_[l].push_back(
-                add_way(config, first, true, config.place(l), on_nodes ? &path.onward.front().node : nullptr));
-            if (on_nodes) least_home_ns_ = std::min(least_home_ns_, ways_.back().line.least_delay());
-            hops_.push_back({-1, static_cast<std::int64_t>(l), down_[l].back(), up_[l].back()});
+            const NodeConfig* const node = on_nodes ? &path.onward.front().node : nullptr;
+            add_way(config, first, false, config.place(l), nullptr, node).first = true;
+            const Way& home = add_way(config, first, true, config.place(l), node, nullptr);
+            if (on_nodes) least_home_ns_ = std::min(least_home_ns_, home.line.least_delay());
+            down_[l].push_back(number() - 2);
+            up_[l].push_back(number() - 1);
+            hops_.push_back({-1, static_cast<std::int64_t>(l), number() - 2, number() - 1});
         }
         for (std::size_t h = 0; h < path.onward.size(); ++h) {
             const HopConfig& hop = path.onward[h];
             auto [place, is_new] = known.try_emplace(hop.number);
             if (is_new) {
                 const std::uint64_t index = kHopNumbers + static_cast<std::uint64_t>(hop.number);
-                const NodeConfig* const back = h + 1 < path.onward.size() ? &path.onward[h + 1].node : nullptr;
-                place->second.first = add_way(config, hop.line, false, index, &hop.node);
-                for (std::size_t k = 0; k < hop.line.cross_traffic.size(); ++k)
-                    sources_.push_back(
-                        {TrafficSource(hop.line.cross_traffic[k], config.seed, index, k), ways_.size() - 1});
-                place->second.second = add_way(config, hop.line, true, index, back);
+                const NodeConfig* const next = h + 1 < path.onward.size() ? &path.onward[h + 1].node : nullptr;
+                Way& way = add_way(config, hop.line, false, index, &hop.node, next);
+                for (std::size_t k = 0; k < hop.line.cross_traffic.size(); ++k) {
+                    const TrafficSource source(hop.line.cross_traffic[k], config.seed, index, k);
+                    way.from->sources.push_back({source, &way, source.start()});
+                    way.from->own = std::min(way.from->own, source.start());
+                }
+                add_way(config, hop.line, true, index, next, &hop.node);
+                place->second = {number() - 2, number() - 1};
                 hops_.push_back({hop.number, -1, place->second.first, place->second.second});
             }
+            shared_ = shared_ || hop.node.splits();
             down_[l].push_back(place->second.first);
             up_[l].insert(up_[l].begin(), place->second.second);
         }
     }
-    samples_.resize(nodes_.size());
-    if (nodes_.empty() && config.places.empty()) hops_.clear();  // single hops have their samples from their ends
+    samples_.resize(sites_.size());
+    if (sites_.empty() && config.places.empty()) hops_.clear();  // single hops have their samples from their ends
     hop_samples_.resize(hops_.size());
-    heads_ = TimerTree(source(sources_.size()));
-    for (std::size_t n = 0; n < nodes_.size(); ++n) heads_.set(restarts(n), nodes_[n].next_restart());
-    for (std::size_t i = 0; i < sources_.size(); ++i) heads_.set(source(i), sources_[i].traffic.start());
+    heads_ = TimerTree(std::max<std::size_t>(sites_.size(), 1));
+    for (const Site& site : sites_) heads_.set(site.head, site.own);
 }
 
 std::vector<Link> Network::links() {
     std::vector<Link> out;
     out.reserve(down_.size());
     for (std::size_t l = 0; l < down_.size(); ++l) {
-        const std::vector<std::size_t>&down = down_[l], &up = up_[l];
-        const bool split = down.size() > 1 && node_at(down[1]).config().splits();
+        const std::vector<std::uint32_t>&down = down_[l], &up = up_[l];
+        const auto node_at = [&](std::size_t h) { return &ways_[down[h]].from->node; };
+        const bool split = down.size() > 1 && node_at(1)->config().splits();
         out.push_back({ways_[down.front()].line, ways_[split ? up.back() : up.front()].line,
                        down.size() > 1 && !split ? this : nullptr, l});
         for (std::size_t h = 1; split && h < down.size(); ++h)
             out.back().onward.push_back(
-                {ways_[down[h]].line, ways_[up[up.size() - 1 - h]].line, nullptr, l, {}, &node_at(down[h])});
+                {ways_[down[h]].line, ways_[up[up.size() - 1 - h]].line, nullptr, l, {}, node_at(h)});
     }
     return out;
 }
 
-std::uint16_t Network::add(Carrier& carrier, std::size_t path, bool up) {
-    DSTCC_CHECK(routes_.size() < kNobody, "fewer than 65,535 carriers");
-    routes_.push_back({&carrier, up ? up_[path] : down_[path]});
-    return static_cast<std::uint16_t>(routes_.size() - 1);
-}
-
-void Network::enter(std::uint16_t carrier, Time at, std::int64_t number, std::uint32_t bytes, std::uint8_t layer) {
-    const std::size_t way = routes_[carrier].ways.front();
-    Way& on = ways_[way];
-    if (on.coming.empty()) heads_.set(way, at);
-    on.coming.push_back({at, number, bytes, carrier, 0, layer});
+std::uint32_t Network::add(Carrier& carrier, std::size_t path, bool up) {
+    const auto entry = static_cast<std::uint32_t>(steps_.size());
+    for (const std::uint32_t way : up ? up_[path] : down_[path]) steps_.push_back({way, nullptr});
+    steps_.push_back({0, &carrier});
+    return entry;
 }
 
 // --------------------------------------------------------------------------------------------------- what happens
 
-void Network::step() {
-    const Time now = heads_.time();
-    const std::size_t head = heads_.head();
-    if (head < service(0)) return come(now, head);
-    if (head < restarts(0)) return serve(now, head - service(0));
-    if (head < source(0)) return restart(now, head - restarts(0));
-    on_source(now, head - source(0));
-}
-
-void Network::come(Time now, std::size_t way) {
-    Way& on = ways_[way];
-    Token packet = on.coming.front();
-    on.coming.pop_front();
-    heads_.set(way, on.coming.empty() ? kNever : on.coming.front().at);
-    join(now, routes_[packet.carrier].ways[++packet.hop], packet);
-}
-
-void Network::join(Time now, std::size_t way, const Token& packet) {
-    Way& on = ways_[way];
-    Node& node = node_at(way);
-    node.come();
-    if (node.boots(now)) {
-        node.lose_in_restart();
-        return lose(on, packet);
+[[gnu::always_inline]] inline void Network::carry(Way& way, Time at, std::uint32_t step, const Token& packet) {
+    if (way.coming.empty()) {
+        way.due = at;
+        if (at < heads_.at(way.to->head)) heads_.set(way.to->head, at);
     }
-    if (!node.stores()) return put(now, way, packet);
-    if (!make_room(on, node, packet)) {
-        node.drop();
-        return lose(on, packet);
-    }
-    node.hold(packet.bytes);
-    const bool idle = on.waiting.empty();
-    on.waiting.push(packet);
-    if (idle) begin_service(now, way);
+    Coming& coming = way.coming.emplace_back();
+    coming.at = at;
+    coming.number = packet.number;
+    coming.step = step;
+    coming.bytes = packet.bytes;
+    coming.layer = packet.layer;
 }
 
-bool Network::make_room(Way& way, Node& node, const Token& packet) {
-    if (node.config().when_full != WhenFull::kDropTail) {
-        Token taken;
-        while (!node.fits(packet.bytes) && (node.config().when_full == WhenFull::kDropHead
-                                                ? way.waiting.take_oldest(way.serving, taken)
-                                                : way.waiting.take_above(packet.layer, way.serving, taken))) {
-            node.release(taken.bytes);
-            node.drop();
-            lose(way, taken);
-        }
-    }
-    return node.fits(packet.bytes);
-}
-
-// The line is free: the front's service ends, or may begin.
-void Network::serve(Time now, std::size_t way) {
-    Way& on = ways_[way];
-    if (on.serving) {
-        Node& node = node_at(way);
-        on.serving = false;
-        node.release(on.waiting.pop().bytes);
-        node.leave();
-    }
-    begin_service(now, way);
-}
-
-void Network::begin_service(Time now, std::size_t way) {
-    Way& on = ways_[way];
-    if (on.waiting.empty()) return heads_.set(service(way), kNever);
-    const Node& node = node_at(way);
-    const std::uint32_t bytes = on.waiting.front().bytes;
-    const Time free = std::max({now, on.line.busy_ns(), node.up_at_ns()});
-    const Time start = on.plan.fit(free, on.plan.service_ns(bytes));
-    if (start > now) return heads_.set(service(way), start);
-    on.serving = true;
-    put(now, way, on.waiting.front());
-    heads_.set(service(way), on.line.busy_ns());
-}
-
-// On the line, and towards what is at its end.
-void Network::put(Time now, std::size_t way, Token packet) {
-    Way& on = ways_[way];
-    const Direction::Passage passage = on.line.transmit(now, packet.bytes);
-    if (Node& node = node_at(way); !node.stores()) passage.wait_ns < 0 ? node.drop() : node.leave();
-    if (packet.carrier == kNobody) return;
-    const Route& route = routes_[packet.carrier];
-    if (passage.arrive_ns == kNever) return route.carrier->is_lost(packet.number);
-    if (packet.hop + std::size_t{1} == route.ways.size())
-        return route.carrier->arrives(packet.number, passage.arrive_ns);
-    packet.at = passage.arrive_ns;
-    if (on.coming.empty()) heads_.set(way, packet.at);
-    on.coming.push_back(packet);
-}
-
-void Network::restart(Time now, std::size_t n) {
-    Node& node = nodes_[n];
-    node.restart(now);
-    heads_.set(restarts(n), node.next_restart());
-    for (std::size_t w = 0; w < ways_.size(); ++w) {
-        Way& way = ways_[w];
-        if (way.node != static_cast<std::ptrdiff_t>(n)) continue;
-        Token taken;
-        while (!node.config().keeps_over_restart && way.waiting.take_oldest(way.serving, taken)) {
-            node.release(taken.bytes);
-            node.lose_in_restart();
-            lose(way, taken);
-        }
-        if (!way.serving) begin_service(now, w);  // once it is up
-    }
-}
-
-void Network::on_source(Time now, std::size_t i) {
-    Source& from = sources_[i];
-    Time next = kNever;
-    const bool due = from.traffic.poll(now, next);
-    heads_.set(source(i), next);
-    if (!due) return;
-    if (node_at(from.way).config().splits())
-        ways_[from.way].line.transmit(now, from.traffic.packet_bytes());  // which a proxy of TCP does not hold
+// On the line, and towards what is at its end; false: its queue has no room.
+[[gnu::always_inline]] inline bool Network::put(Time now, Way& way, const Token& packet) {
+    const Direction::Passage passage = way.line.transmit(now, packet.bytes);
+    if (__builtin_expect(packet.step == kNobody, 0)) return passage.wait_ns >= 0;
+    if (passage.arrive_ns == kNever)
+        lose(packet);
+    else if (Carrier* const carrier = steps_[packet.step + 1].carrier; carrier != nullptr)
+        carrier->arrives(packet.number, passage.arrive_ns);
     else
-        join(now, from.way, {now, 0, from.traffic.packet_bytes(), kNobody, 0, 0});
+        carry(way, passage.arrive_ns, packet.step + 1, packet);
+    return passage.wait_ns >= 0;
+}
+
+void Network::enter(std::uint32_t entry, Time at, std::uint32_t number, std::uint32_t bytes, std::uint8_t layer) {
+    carry(ways_[steps_[entry].way], at, entry + 1, {number, entry, bytes, layer});
+}
+
+std::int64_t Network::advance(Time until) {
+    const std::int64_t before = events_;
+    do {
+        Site& site = sites_[heads_.head()];
+        const Time now = heads_.time();
+        run(site, site.near < until - now ? now + site.near : until);
+    } while (heads_.time() <= until);
+    return events_ - before;
+}
+
+// At one instant packets come first, in the order of the ways; then services, a restart, and others' packets.
+void Network::run(Site& site, Time until) {
+    for (;;) {
+        Way* first = nullptr;
+        Time next = kNever, other = kNever;
+        for (Way* const way : site.in) {
+            if (way->due < next) {
+                other = next;
+                next = way->due;
+                first = way;
+            } else {
+                other = std::min(other, way->due);
+            }
+        }
+        if (std::min(next, site.own) > until) {
+            serve(site, until + 1);
+            return heads_.set(site.head, std::min({next, site.own, site.serves}));
+        }
+        if (site.own < next)
+            on_own(site);
+        else
+            come(site, *first, std::min({other, site.own + (site.own < kNever), until + 1}));
+    }
+}
+
+// What comes over a way before then, and in any case the next.
+void Network::come(Site& site, Way& way, Time before) {
+    do {
+        const Coming& packet = way.coming.front();
+        const Time now = packet.at;
+        if (site.serves < now) serve(site, now);
+        Way& onto = ways_[steps_[packet.step].way];
+        onto.store.join(now, packet, Outlet{*this, onto});
+        site.serves = std::min(site.serves, onto.store.next());
+        way.coming.pop_front();
+        way.coming.prefetch_ahead(kPrefetch);
+        way.due = way.coming.empty() ? kNever : way.coming.front().at;
+        ++events_;
+    } while (way.due < before);
+}
+
+// Services that end, or begin, before then.
+void Network::serve(Site& site, Time before) {
+    site.serves = kNever;
+    for (Way* const way : site.out) {
+        for (; way->store.next() < before; ++events_) way->store.serve(Outlet{*this, *way});
+        site.serves = std::min(site.serves, way->store.next());
+    }
+}
+
+void Network::on_own(Site& site) {
+    const Time now = site.own;
+    serve(site, now + 1);
+    ++events_;
+    if (site.node.next_restart() == now) {
+        site.node.restart(now);
+        for (Way* const way : site.out) way->store.restart(now, Outlet{*this, *way});
+    } else {
+        const auto source =
+            std::find_if(site.sources.begin(), site.sources.end(), [now](const Source& of) { return of.next == now; });
+        Way& way = *source->way;
+        if (source->traffic.poll(now, source->next)) {
+            const Token packet{0, kNobody, source->traffic.packet_bytes(), 0};
+            if (site.node.config().splits())
+                way.line.transmit(now, packet.bytes);  // which a proxy of TCP does not hold
+            else
+                way.store.join(now, packet, Outlet{*this, way});
+        }
+    }
+    site.serves = now;  // to be looked at
+    site.own = site.node.next_restart();
+    for (const Source& source : site.sources) site.own = std::min(site.own, source.next);
+}
+
+void Network::lose(const Token& packet) {
+    if (packet.step == kNobody) return;
+    std::size_t last = packet.step;
+    while (steps_[last].carrier == nullptr) ++last;
+    steps_[last].carrier->is_lost();
 }
 
 // --------------------------------------------------------------------------------------------------- for observers
 
 void Network::sample() {
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-        const NodeCounts& counts = nodes_[n].counts();
+    for (std::size_t n = 0; n < sites_.size(); ++n) {
+        const NodeCounts& counts = sites_[n].node.counts();
         samples_[n].slot_held_bytes.push_back(counts.held_bytes);
         samples_[n].slot_dropped_packets.push_back(counts.dropped_packets);
         samples_[n].slot_lost_in_restarts_packets.push_back(counts.lost_in_restarts_packets);
@@ -281,12 +285,12 @@ std::int64_t Network::sent_first() const {
 
 std::int64_t Network::bytes() const {
     std::int64_t bytes = 0;
-    for (const Way& way : ways_) bytes += way.coming.bytes() + way.waiting.bytes();
+    for (const Way& way : ways_) bytes += way.coming.bytes() + way.store.bytes();
     return bytes;
 }
 
 void Network::check() const {
-    for (const Node& node : nodes_) node.check();
+    for (const Site& site : sites_) site.node.check();
 }
 
 }  // namespace dstcc

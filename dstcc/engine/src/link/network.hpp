@@ -4,6 +4,10 @@
 // hop, and tells their carrier (link/wire.hpp) when they come to the other end, or that they do not. A line is first in, first
 // out, and so is a path: packets of a carrier arrive in the order of their numbers. Paths that share a hop meet in its queue.
 //
+// Nodes meet in packets only, and no packet is quicker than light. So the node at which something happens first goes on alone
+// for as long as what the others send now takes to it: what comes to it, what its stores serve, its restarts, others' traffic there.
+// The result is that of one queue of events.
+//
 // It belongs to the far side of a trial's clock (sim/trial.hpp): everything behind the first hop, seen from the sender.
 #pragma once
 
@@ -25,8 +29,8 @@ constexpr std::uint64_t kHopNumbers = 1 << 20;
 class Carrier {
 public:
     virtual ~Carrier() = default;
-    virtual void arrives(std::int64_t number, Time at) = 0;  // at the other end
-    virtual void is_lost(std::int64_t number) = 0;
+    virtual void arrives(std::uint32_t number, Time at) = 0;  // at the other end
+    virtual void is_lost() = 0;
 };
 
 // A node, slot by slot.
@@ -56,24 +60,28 @@ public:
     Network& operator=(const Network&) = delete;
 
     std::vector<Link> links();
-    // Who travels on a path, to Earth or back.
-    std::uint16_t add(Carrier& carrier, std::size_t path, bool up);
+    // Who travels on a path, to Earth or back; where what he puts on its first line takes it up.
+    std::uint32_t add(Carrier& carrier, std::size_t path, bool up);
     // What an end has put on its first line comes to the node at `at`.
-    void enter(std::uint16_t carrier, Time at, std::int64_t number, std::uint32_t bytes, std::uint8_t layer);
+    void enter(std::uint32_t entry, Time at, std::uint32_t number, std::uint32_t bytes, std::uint8_t layer);
     // Of the video's layer that a packet holds something of; of a repair packet, by its block.
     std::uint8_t layer_of(std::uint32_t object, std::uint32_t block) const {
         return object < layer_.size() ? layer_[object] : layers_ > 0 ? static_cast<std::uint8_t>(block % layers_) : 0;
     }
 
     Time next() const { return heads_.time(); }
-    void step();
-    // What comes back from a node to a sender takes longer; kNever: there are no nodes.
+    // Everything up to and including `until`, of which nothing that comes in later than that is a part; how many events it was.
+    std::int64_t advance(Time until);
+    // What comes back from a node to a sender takes longer, and what goes from a node to either end; kNever: there are no nodes.
     Time least_home() const { return least_home_ns_; }
+    Time least_out() const { return least_out_ns_; }
+    // Whether ends share lines with what happens here, which then waits for them.
+    bool shared() const { return shared_; }
 
     // --- for observers
     void sample();
-    std::size_t nodes() const { return nodes_.size(); }
-    const Node& node(std::size_t n) const { return nodes_[n]; }
+    std::size_t nodes() const { return sites_.size(); }
+    const Node& node(std::size_t n) const { return sites_[n].node; }
     const NodeSamples& samples(std::size_t n) const { return samples_[n]; }
     std::size_t hops() const { return hops_.size(); }
     HopCounts hop(std::size_t h) const;
@@ -87,68 +95,88 @@ public:
     void check() const;
 
 private:
+    struct Site;
+    struct Coming : Token {
+        Time at;
+    };
     // A line, what comes over it to a node, and, where it begins at a node, what waits for it there.
     struct Way {
-        Way(const LinkConfig& of, bool back, const NodeConfig* from);
+        Way(const LinkConfig& of, bool back, Node* from) : store(from, PlannedWay(of, back)), up(back) {}
         // Had room in its queue.
         std::int64_t carried() const { return line.sent() - line.dropped(); }
         Direction line;
-        PlannedWay plan;
+        Store store;
+        Time due = kNever;     // when the next packet comes
+        Site* to = nullptr;    // none: an end
+        Site* from = nullptr;  // likewise
         bool up, first = false;
-        std::ptrdiff_t node = -1;  // -1: at an end
-        bool serving = false;
         std::int64_t dropped = 0;  // by the node
-        Waiting waiting;
-        BlockRing<Token> coming;
+        BlockRing<Coming> coming;
     };
     // Both its ways.
     struct Hop {
         std::int64_t number, first_of;
-        std::size_t down, up;
-    };
-    struct Route {
-        Carrier* carrier;
-        std::vector<std::size_t> ways;
+        std::uint32_t down, up;
     };
     struct Source {
         TrafficSource traffic;
-        std::size_t way;
+        Way* way;
+        Time next;
+    };
+    // A node, and what happens at it.
+    struct Site {
+        Site(const NodeConfig& config, std::size_t number) : node(config), head(number), own(node.next_restart()) {}
+        Node node;
+        std::size_t head;
+        std::vector<Way*> in, out;
+        std::vector<Source> sources;
+        Time near = kNever;    // what another node sends takes longer to it
+        Time own;              // its next restart, or packet of others
+        Time serves = kNever;  // the next of its stores
+    };
+    // Of a route: a way, and then the next; the last has its carrier.
+    struct Step {
+        std::uint32_t way;
+        Carrier* carrier;
+    };
+    // What a store asks of a line.
+    struct Outlet {
+        Network& network;
+        Way& way;
+        Time busy_ns(Time /*now*/) const { return way.line.busy_ns(); }
+        bool put(Time now, const Token& packet) { return network.put(now, way, packet); }
+        void done(const Token& /*packet*/) {}
+        void lose(const Token& packet, bool /*dropped*/) {
+            ++way.dropped;
+            network.lose(packet);
+        }
     };
 
-    std::size_t add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index,
-                        const NodeConfig* from);
-    std::size_t node_of(const NodeConfig& config);
-    Node& node_at(std::size_t way) { return nodes_[static_cast<std::size_t>(ways_[way].node)]; }  // where it begins
-    void come(Time now, std::size_t way);
-    void join(Time now, std::size_t way, const Token& packet);
-    bool make_room(Way& way, Node& node, const Token& packet);
-    void serve(Time now, std::size_t way);
-    void begin_service(Time now, std::size_t way);
-    void put(Time now, std::size_t way, Token packet);
-    void restart(Time now, std::size_t n);
-    void on_source(Time now, std::size_t i);
-    void lose(Way& way, const Token& packet) {
-        ++way.dropped;
-        if (packet.carrier != kNobody) routes_[packet.carrier].carrier->is_lost(packet.number);
-    }
-    // Heads: what comes over each way; the service of each; restarts of each node; sources of others' traffic.
-    std::size_t service(std::size_t way) const { return ways_.size() + way; }
-    std::size_t restarts(std::size_t n) const { return 2 * ways_.size() + n; }
-    std::size_t source(std::size_t i) const { return 2 * ways_.size() + nodes_.size() + i; }
+    Way& add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index, const NodeConfig* from,
+                 const NodeConfig* to);
+    Site& site_of(const NodeConfig& config);
+    void carry(Way& way, Time at, std::uint32_t step, const Token& packet);
+    bool put(Time now, Way& way, const Token& packet);
+    [[gnu::noinline, gnu::cold]] void lose(const Token& packet);
+    void run(Site& site, Time until);
+    void come(Site& site, Way& way, Time before);
+    void serve(Site& site, Time before);
+    void on_own(Site& site);
 
     std::uint32_t full_bytes_;
     Column<std::uint8_t> layer_;
     std::uint32_t layers_ = 0;
-    std::deque<Way> ways_;  // links point at their lines
-    std::vector<Node> nodes_;
+    std::deque<Way> ways_;  // links and sites point at them
+    std::deque<Site> sites_;
     std::vector<NodeSamples> samples_;
     std::vector<Hop> hops_;
     std::vector<HopSamples> hop_samples_;
-    std::vector<std::vector<std::size_t>> down_, up_;  // of each path, its ways
-    std::vector<Route> routes_;
-    std::vector<Source> sources_;
-    TimerTree heads_;
-    Time least_home_ns_ = kNever;
+    std::vector<std::vector<std::uint32_t>> down_, up_;  // of each path, its ways
+    std::vector<Step> steps_;
+    TimerTree heads_;  // of each site
+    std::int64_t events_ = 0;
+    Time least_home_ns_ = kNever, least_out_ns_ = kNever;
+    bool shared_ = false;
 };
 
 }  // namespace dstcc

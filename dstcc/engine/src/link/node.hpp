@@ -21,16 +21,15 @@
 
 namespace dstcc {
 
-// A packet between two hops of a path. Who put it there finds it by its carrier and number.
+// A packet between two hops of a path. Who put it there finds it by its number.
 struct Token {
-    Time at;  // when it comes to the node
-    std::int64_t number;
+    std::uint32_t number;  // low bits
+    std::uint32_t step;    // of its route (link/network.hpp)
     std::uint32_t bytes;
-    std::uint16_t carrier;
-    std::uint8_t hop, layer;
+    std::uint8_t layer;
 };
-static_assert(sizeof(Token) == 24, "the memory budget counts on it: with a packet's record 56 bytes");
-constexpr std::uint16_t kNobody = UINT16_MAX;  // others' datagrams, which go no further
+static_assert(sizeof(Token) == 16, "the memory budget counts on it: with a packet's record 48 bytes");
+constexpr std::uint32_t kNobody = UINT32_MAX;  // the step of others' datagrams, which go no further
 
 struct NodeCounts {
     std::int64_t came_packets = 0, left_packets = 0, held_packets = 0, dropped_packets = 0,
@@ -145,6 +144,104 @@ private:
     BlockRing<Token> packets_;
     std::int64_t oldest_ = 0;
     std::vector<std::deque<std::int64_t>> places_;  // of each layer's packets, the newest last
+};
+
+// What a node does with packets for one of its lines. A `Line`
+//
+//     busy_ns(now)        until when what was put on it keeps it
+//     put(now, packet)    puts a packet on it; false: it has no room
+//     done(packet)        is told of the end of a service
+//     lose(packet, dropped)   and of each that the node does not keep, dropped or lost in a restart
+class Store {
+public:
+    // `node`: none where the line begins at an end.
+    Store(Node* node, const PlannedWay& plan)
+        : node_(node),
+          waiting_(node != nullptr && node->config().when_full == WhenFull::kLowestLayer),
+          plan_(plan) {}
+    Node& node() const { return *node_; }
+    std::int64_t bytes() const { return waiting_.bytes(); }
+    // When the service of the front ends, or the next may begin.
+    Time next() const { return next_; }
+
+    template <class Line>
+    void join(Time now, const Token& packet, Line&& line) {
+        node_->come();
+        if (node_->boots(now)) {
+            node_->lose_in_restart();
+            return line.lose(packet, false);
+        }
+        if (!node_->stores()) return line.put(now, packet) ? node_->leave() : node_->drop();
+        if (!node_->fits(packet.bytes)) make_room(packet, line);
+        if (!node_->fits(packet.bytes)) {
+            node_->drop();
+            return line.lose(packet, true);
+        }
+        node_->hold(packet.bytes);
+        const bool idle = waiting_.empty();
+        waiting_.push(packet);
+        if (idle) begin_service(now, line);
+    }
+    // At its next time.
+    template <class Line>
+    void serve(Line&& line) {
+        const Time now = next_;
+        if (serving_) {
+            serving_ = false;
+            const Token served = waiting_.pop();
+            node_->release(served.bytes);
+            node_->leave();
+            line.done(served);
+        }
+        begin_service(now, line);
+    }
+    // Its node restarts; it is served again once that is up.
+    template <class Line>
+    void restart(Time now, Line&& line) {
+        Token taken;
+        while (!node_->config().keeps_over_restart && waiting_.take_oldest(serving_, taken)) {
+            node_->release(taken.bytes);
+            node_->lose_in_restart();
+            line.lose(taken, false);
+        }
+        if (!serving_) begin_service(now, line);
+    }
+
+private:
+    template <class Line>
+    void make_room(const Token& packet, Line& line) {
+        const WhenFull when_full = node_->config().when_full;
+        if (when_full == WhenFull::kDropTail) return;
+        Token taken;
+        while (!node_->fits(packet.bytes) &&
+               (when_full == WhenFull::kDropHead ? waiting_.take_oldest(serving_, taken)
+                                                 : waiting_.take_above(packet.layer, serving_, taken))) {
+            node_->release(taken.bytes);
+            node_->drop();
+            line.lose(taken, true);
+        }
+    }
+    template <class Line>
+    void begin_service(Time now, Line& line) {
+        next_ = kNever;
+        if (waiting_.empty()) return;
+        const Token& packet = waiting_.front();
+        const Time free = std::max({now, line.busy_ns(now), node_->up_at_ns()});
+        const Time start = plan_.fit(free, plan_.service_ns(packet.bytes));
+        if (start > now) {
+            next_ = start;
+            return;
+        }
+        serving_ = true;
+        line.put(now, packet);
+        next_ = line.busy_ns(now);
+    }
+
+    Node* node_;
+    Time next_ = kNever;
+    bool serving_ = false;
+    Waiting waiting_;
+    PlannedWay plan_;
 };
 
 }  // namespace dstcc

@@ -99,23 +99,24 @@ private:
         Travelling(Wire& of, const Link& link, bool up)
             : wire(&of),
               network(link.network),
-              number(link.network->add(*this, link.number, up)) {}
+              entry(link.network->add(*this, link.number, up)) {}
         void enter(const Packet& packet, Time at, std::uint32_t bytes, std::uint8_t layer) {
-            network->enter(number, at, packets.end(), bytes, layer);
+            network->enter(entry, at, static_cast<std::uint32_t>(packets.end()), bytes, layer);
             packets.push_back(packet);
             ++under_way;
         }
-        void arrives(std::int64_t place, Time at) override {
-            packets.pop_front(place);
+        void arrives(std::uint32_t place, Time at) override {
+            packets.pop_front(widen(packets.begin(), place));
+            packets.prefetch_ahead(kPrefetch);
             (wire->*kArrive)(packets.front(), at);
             packets.pop_front();
             --under_way;
         }
-        void is_lost(std::int64_t) override { --under_way; }
+        void is_lost() override { --under_way; }
 
         Wire* wire;
         Network* network;
-        std::uint16_t number;
+        std::uint32_t entry;
         BlockRing<Packet> packets;
         std::int64_t under_way = 0;
     };
@@ -130,7 +131,7 @@ private:
         put = ack.packet;
         put.arrive_ns = at;
     }
-    [[gnu::noinline, gnu::cold]] void send_beyond(const DataPacket& packet, std::uint32_t bytes) {
+    [[gnu::noinline]] void send_beyond(const DataPacket& packet, std::uint32_t bytes) {
         const std::uint8_t layer = packet.bytes > 0 ? link_->network->layer_of(packet.object, packet.order) : 0;
         beyond_->data.enter(packet, packet.arrive_ns, bytes, layer);
     }

@@ -39,6 +39,7 @@ public:
 
     static constexpr bool kAhead = false;  // whether a layer is given up depends on what is under way
     bool finished() const { return settlement_.open_ == 0; }
+    static constexpr Time open_until() { return -1; }
     void judge(Time) {}
     bool rests() const { return false; }
 

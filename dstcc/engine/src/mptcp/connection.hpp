@@ -43,6 +43,10 @@ public:
         return !sending_.drops_late() || sending_.all_sent() ? kNever : config_.objects.release_ns.back() - 1;
     }
     bool finished() const { return remaining_.layers_ == 0; }
+    Time open_until() const {
+        if (sending_.all_sent()) return -1;
+        return sending_.drops_late() ? config_.objects.release_ns.back() - 1 : kNever;
+    }
     void judge(Time) {}
     bool rests() const { return sending_.rests(); }
 

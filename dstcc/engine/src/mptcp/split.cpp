@@ -14,6 +14,16 @@ std::size_t most_nodes(const EngineConfig& config) {
     return most;
 }
 
+// Without links and data.
+EngineConfig of_hops(const EngineConfig& config) {
+    EngineConfig out;
+    out.seed = config.seed;
+    out.transport = config.transport;
+    out.slot_ns = config.slot_ns;
+    out.duration_ns = config.duration_ns;
+    return out;
+}
+
 }  // namespace
 
 bool Split::any(const EngineConfig& config) {
@@ -37,16 +47,12 @@ std::size_t Split::first_head(const EngineConfig& config, std::size_t path) {
 
 // A hop, for what a sender or a receiver there is made with. Rates and windows that the scenario tells are of the sender's links.
 EngineConfig Split::alone(const EngineConfig& config, const LinkConfig& line, int subflows, std::int64_t window) const {
-    EngineConfig hop;
-    hop.seed = config.seed;
-    hop.transport = config.transport;
+    EngineConfig hop = of_hops(config);
     for (auto& [name, parameters] : hop.transport.parameters)
         for (const char* of_link : {"rate_bps", "cwnd_segments"}) parameters.erase(of_link);
     hop.transport.receive_buffer_bytes = window;
     hop.links = {line};
     hop.links.front().subflows = subflows;
-    hop.slot_ns = config.slot_ns;
-    hop.duration_ns = config.duration_ns;
     return hop;
 }
 
@@ -56,13 +62,10 @@ Split::Split(const EngineConfig& config, std::vector<Link>& links, std::vector<W
       first_(first),
       heads_(heads),
       subflows_(count_subflows(config)),
+      near_(of_hops(config)),
       last_(config.links.size(), nullptr),
       onward_(config.links.size()) {
     const TransportConfig& transport = config.transport;
-    near_.seed = config.seed;
-    near_.transport = transport;
-    near_.slot_ns = config.slot_ns;
-    near_.duration_ns = config.duration_ns;
     for (const LinkConfig& path : config.links) near_.links.push_back(first_hop(path));
     const std::size_t count = subflows_;
     for (std::size_t k = 0; k < most_nodes(config); ++k) {

@@ -18,6 +18,7 @@
 //   receive, handle_answer_timer         of its receiving end; receive() returns when that head's next is due
 //   kAhead, apart_until()                whether its receiving end may go ahead, and until when; else all is in the order of time
 //   finished(), judge(now)               all was delivered or given up; judge() looks where that takes time
+//   open_until()                         until when it certainly is not, however far nodes go ahead; -1: not known
 //   samples, object, add_to(stats), bytes, packets, data_under_way, acks_under_way, check   for observers
 //   released, quiet_since, longest_one_way_ns   whether a run without a duration has come to nothing
 #pragma once
@@ -76,6 +77,7 @@ private:
     }
     bool catch_up(Time next, Time end);
     bool receive(Time until);
+    Time nodes_until(Time until, Time received) const;
     template <class Party>
     void receive_run(Party& party, std::size_t place, std::size_t head, Time until);
     void on_sending_head(const EventTree& of, std::size_t head);
@@ -95,6 +97,8 @@ private:
     Heads heads_;
     Time now_ = 0;                                        // of the sending ends
     Time least_down_ns_ = kNever, least_up_ns_ = kNever;  // every packet takes longer
+    Time least_answer_ns_ = kNever;                       // likewise, from a receiving end to a node
+    Time end_ns_ = 0;                                     // of run_until()
     // So far the receiving ends are; so far, included, the sending ends may go on, as nothing is missing that they hear.
     Time received_until_ = -1;
     Time finish_ns_ = -1;  // the last layer was delivered then
@@ -127,6 +131,7 @@ Trial<Ends>::Trial(const EngineConfig& config)
         least_down_ns_ = std::min(least_down_ns_, link.down.least_delay());
         least_up_ns_ = std::min(least_up_ns_, link.up.least_delay());
     }
+    if (network_.nodes() > 0) least_answer_ns_ = least_up_ns_;
     least_up_ns_ = std::min(least_up_ns_, network_.least_home());
     add_sources();
     for (std::size_t i = 0; i < sources_.size(); ++i)
@@ -157,7 +162,7 @@ constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-
 
 template <class Ends>
 bool Trial<Ends>::run_until(Time until, bool (*interrupted)()) {
-    const Time end = std::min(until, config_.duration_ns);
+    const Time end = end_ns_ = std::min(until, config_.duration_ns);
     ends_.judge(now_);
     while (!over_) {
         const EventTree& next = next_sending();
@@ -256,11 +261,11 @@ template <class Ends>
 inline bool Trial<Ends>::receive(Time until) {
     const EventTree &packets = heads_.receiving.busy(), &timers = heads_.receiving.idle();
     if (__builtin_expect(network_.next() <= until, 0)) {
-        if (network_.next() <= std::min(packets.time(), timers.time())) {
+        const Time next = std::min(packets.time(), timers.time());
+        if (network_.next() <= next) {
             DSTCC_CHECK(network_.next() >= received_until_, "nothing comes to a node in the past");
             received_until_ = network_.next();
-            ++events_;
-            network_.step();
+            events_ += network_.advance(nodes_until(until, next));
             return true;
         }
     }
@@ -282,6 +287,18 @@ inline bool Trial<Ends>::receive(Time until) {
     return true;
 }
 
+// How far the nodes may go, whose next event is the first of all up to `until`; the receiving ends' next is at `received`. What the
+// ends send from now on comes to them later. Where the trial may end meanwhile they keep to the order of time.
+template <class Ends>
+Time Trial<Ends>::nodes_until(Time until, Time received) const {
+    const Time next = network_.next();
+    const Time open = std::min({ends_.open_until(), heads_.sending.at_idle(heads_.slot()), end_ns_});
+    const Time sends = std::min(next_sending().time(), later(next, least_up_ns_));
+    const Time ahead = std::min({open, later(sends, least_down_ns_), later(next, least_answer_ns_)});
+    if (!network_.shared() && ahead >= next) return ahead;
+    return std::min({until, received, later(next, network_.least_out())});
+}
+
 // What arrives at a head before anything else happens there, for who has it at a place of its own.
 template <class Ends>
 template <class Party>
@@ -289,8 +306,8 @@ template <class Party>
                                                             Time until) {
     const EventTree& timers = heads_.receiving.idle();
     const Time alone = std::min(heads_.receiving.busy_alone_until(head), network_.next() - 1);
-    const Time end = Ends::kAhead ? std::min(until, alone) : -1;
     Time next = heads_.receiving.busy().time();
+    const Time end = Ends::kAhead ? std::min({until, alone, later(next, least_answer_ns_)}) : -1;
     do {
         DSTCC_CHECK(next >= received_until_, "nothing arrives in the past");
         received_until_ = next;
