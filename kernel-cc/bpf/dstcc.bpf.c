@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dstcc as BPF struct_ops, for kernels with BTF where no module may be loaded: the window law, the
+ * dstcc as BPF struct_ops, for kernels with BTF where no module may be loaded: the window rule, the
  * states and the guard of ../module/control.c, with maps in the place of netlink.
  *
  * What BPF may not do makes the differences: an action is applied with the subflow's next ACK, not

@@ -14,7 +14,7 @@ namespace coded {
 class Earth : public dstcc::AckPort {
 public:
     Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, dstcc::Timers delayed_acks);
-    // A subflow's packets come from now on; `reports`: its sender's law lives by reports.
+    // A subflow's packets come from now on; `reports`: its sender's control uses reports.
     void add(bool reports);
 
     void send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) override;

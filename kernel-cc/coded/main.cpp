@@ -234,7 +234,7 @@ private:
     }
     bool done_with(std::uint32_t block) const { return map_.size(block) == 0 || sending_.blocks()[block].over; }
 
-    // As the simulator's Coded::finished(), but that nobody sees what is under way: what left has had the time to arrive.
+    // As the simulator's Coded::finished(), but that packets in flight are not seen: what left has had the time to arrive.
     bool over(Time now) const {
         const dstcc::CodedReceivingEnd& receiving = earth_.receiving();
         if (now >= config_.duration_ns || receiving.complete() == config_.objects.size()) return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The window law that an agent steers from outside, in integers. The simulator, the kernel module
+ * The window rule that an agent steers from outside, in integers. The simulator, the kernel module
  * and the BPF program compile this file.
  *
  *	W  <-  clamp(alpha * W + beta, MIN, headroom * max(BDP, W0))	once per action

@@ -30,7 +30,7 @@ public:
         return {link, up, seed, index, full_bytes};
     }
 
-    // `now` never falls by more than a look; a packet that is told late joins behind what is there.
+    // `now` never falls by more than a look; a packet that is reported late joins behind the others.
     dstcc::Direction::Passage transmit(Time now, std::uint32_t bytes) {
         advance(now);
         return line_.transmit(now, bytes);

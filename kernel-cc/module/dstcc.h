@@ -126,7 +126,7 @@ struct genl_family;
 struct genl_info;
 struct sk_buff;
 
-/* What a connection's scheduler is told and tells (layers.c). */
+/* What a connection's scheduler gets and reports (layers.c). */
 extern const struct nla_policy dstcc_layers_policy[];
 int dstcc_table_set(struct sk_buff *skb, struct genl_info *info);
 int dstcc_announce(struct sk_buff *skb, struct genl_info *info);

@@ -2,7 +2,7 @@
 /*
  * Groups: subflows that share a window.
  *
- *	bound	what is under way on all members stays below W + beside; W is the mean of the
+ *	bound	what is in flight on all members stays below W + beside; W is the mean of the
  *		windows of those that an agent steers, or of all while it steers none
  *	pace	the members together send a member's own pace, repairs included
  *

@@ -28,7 +28,7 @@ struct mptcp_dstcc_announcement {
 struct mptcp_dstcc_row {
 	u8 layer, local_id;
 	u64 carried;		/* for the first time */
-	u64 strayed;		/* of these: told to go on another subflow, which was not there */
+	u64 strayed;		/* of these: assigned to another subflow, which was not there */
 	u64 moved;		/* again, as the subflow that had them failed */
 	u64 late;		/* of `carried`, after the deadline */
 };

@@ -41,7 +41,7 @@ public:
     std::optional<Group> group(int link) const;
     // The subflows of a connection as they are now.
     const std::vector<SubflowInfo>& look(int lane);
-    // Shared windows: nothing is under way on the connection, and what was last seen of it holds but for its window. It is not
+    // Shared windows: nothing is in flight on the connection, and what was last seen of it holds but for its window. It is not
     // asked again, as asking is what a guest takes longest for; but for each link's first, which tells the window of a link
     // that has no group.
     bool resting(int lane) const { return lanes_[static_cast<std::size_t>(lane)].resting; }

@@ -8,7 +8,7 @@ namespace transfer {
 namespace {
 
 constexpr Time kRefreshes = 32;    // TCP_INFO is read so many times a round trip
-constexpr std::int64_t kFill = 8;  // stream: a share of the windows is kept in the connection beyond what is under way
+constexpr std::int64_t kFill = 8;  // stream: a share of the windows is kept in the connection beyond what is in flight
 constexpr double kRepairShare = 0.5;  // of the time to spare, what is kept for a repair; as the simulator's
 
 }  // namespace

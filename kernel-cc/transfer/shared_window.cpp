@@ -178,7 +178,7 @@ int SharedWindow::announced_for(int object, int link) const {
                                                                                                                  : link;
 }
 
-// A stretch of the layer under way, in whole segments up to its end.
+// A part of the layer being written, in whole segments up to its end.
 bool SharedWindow::feed(int link) {
     Path& path = paths_[at(link)];
     const std::int64_t rest = waiting_.of(path.object).bytes - path.offset;

@@ -1,6 +1,6 @@
 // A controller's links: all lanes of a link share the window that the controller sets, as in the simulator, where a lane is
 // an order and nothing else. Every lane's TCP holds that window W. The kernel sees to the sum, as the lanes are a group of our
-// module's: no more than W under way on all of them, W per round trip in all, repairs included. Here layers are given to
+// module's: no more than W in flight on all of them, W per round trip in all, repairs included. Here layers are given to
 // links as late as can be:
 //
 //   room     a link gets what its group's window has room for, and no more of it than leaves by the look after the next
@@ -35,12 +35,12 @@ private:
     struct Path {
         std::vector<int> lanes;
         std::size_t next_lane = 0;
-        int object = -1, lane = -1;  // under way to a lane
+        int object = -1, lane = -1;  // being written to a lane
         std::int64_t offset = 0;
         bool established = false;
         Time one_way = 0, srtt = 0, min_rtt = 0, refreshed = -1;
         std::int64_t window = 0, flight = 0;  // bytes, when looked at
-        std::int64_t beside = 0;              // rate: what was under way when the window was set
+        std::int64_t beside = 0;              // rate: what was in flight when the window was set
         bool set = false;                     // since the last look
         Passed then;                          // when looked at
         double pace = 0;                      // payload bytes a ns

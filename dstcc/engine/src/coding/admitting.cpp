@@ -14,7 +14,7 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 }  // namespace
 
 void CodedSendingEnd::plan_ahead() {
-    // With a handshake nobody has told the sender of the plan.
+    // With a handshake the sender has no plan.
     if (transport_.handshake || !layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 ||
         longest_wait_ns_ > kMostWait || released_ == 0)
         return;

@@ -62,7 +62,7 @@ struct BlockHeaders {
     std::vector<std::uint8_t> whole;    // by object: all of its packets are among them
 };
 
-// The chance that RaptorQ does not bring a block back from k + extra packets (RFC 6330; measured in its section 1).
+// The probability that RaptorQ does not decode a block from k + extra packets (RFC 6330; measured in its section 1).
 inline double raptorq_failure(std::int64_t extra) {
     double failure = 1e-2;
     for (; extra > 0 && failure > 1e-300; --extra) failure /= 100;

@@ -10,7 +10,7 @@ constexpr Time kBlocksAhead = 2;  // a block is short if so many of its length a
 }  // namespace
 
 // Which subflows count for the packet that is chosen next, and when it would arrive over them: their own queues and the plan's
-// light times are all the sender knows. Those from which nothing is heard count only where all are silent.
+// light times are all the sender knows. Those without feedback count only where all are silent.
 void CodedSendingEnd::look() {
     for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));

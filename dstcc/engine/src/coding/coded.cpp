@@ -81,7 +81,7 @@ void Coded::handle_slot(Time now) {
     take_samples(now, sending_, sampler_);
 }
 
-// Every part is there; or all deadlines are over, or nothing more is sent, and nothing is under way.
+// Every part is there; or all deadlines are over, or nothing more is sent, and nothing is in flight.
 void Coded::judge(Time now) {
     finished_ = receiving_.complete() == config_.objects.size();
     if (finished_) return;

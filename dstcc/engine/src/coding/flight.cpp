@@ -9,7 +9,7 @@ constexpr Time kTimeNumerator = 9, kTimeParts = 8;  // section 6.1.2
 constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
-constexpr Time kProbes = 16;  // of a silent path whose law lives by reports: in a round trip, or one of so many packets
+constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in a round trip, or one of so many packets
 constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
 
 enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4 };

@@ -1,4 +1,4 @@
-// The packets that one subflow has under way, and its congestion control: the sending end of `coded`, without I/O.
+// The packets that one subflow has in flight, and its congestion control: the sending end of `coded`, without I/O.
 //
 // Packets are numbered as QUIC's are (RFC 9000 section 12.3): each number is used once, and nothing is sent again under it.
 // An ACK names ranges of numbers that arrived. What is lost RFC 9002 says (section 6), with one change:
@@ -9,7 +9,7 @@
 //             find out that a path is gone to which a rate is sent all the while. One packet may then leave whatever the
 //             window; each further PTO is twice as long. Laws that live by reports go on with a packet kProbes times a round
 //             trip: a path that is back is heard of a round trip later, and so few packets fill no queue.
-//   window    a loss of a packet that was sent since the last reduction is a new one (section 7.3.2): the law's threshold,
+//   window    a loss of a packet that was sent since the last reduction is a new one (section 7.3.2): the control's threshold,
 //             and its window is that at once. All packets lost over three PTOs: persistent congestion (section 7.6), and the
 //             window is two packets.
 //
@@ -63,7 +63,7 @@ public:
     Time next_timer() const;
     std::uint64_t timeouts() const { return timeouts_; }
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
-    void press(double factor) { press_ = factor; }         // of the law's pace
+    void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
     void set_spare(Time spare) { tcp_.spare_ns = spare; }
     bool wants_queue() const { return wants_queue_; }
@@ -71,12 +71,12 @@ public:
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t bytes() const { return packets_.bytes() + stamps_.bytes(); }  // of its records
-    // Bytes in a nanosecond that the law lets out: its pace, or a window a round trip; 0 while that has no bound.
+    // Bytes in a nanosecond that the control allows: its pace, or a window a round trip; 0 while that has no bound.
     double rate() const;
 
     void establish(Time now, Time rtt);
     std::int64_t append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
-    // What its own queue was around a packet that has left; for laws that want it.
+    // What its own queue was around a packet that has left; for controls that use it.
     void watch_queue(Time now, const QueueSeen& seen);
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
     void finish_sending(bool starved, bool window_full);
@@ -85,7 +85,7 @@ public:
     void pass_slot(Time now) {
         if (established_) control_->on_slot(tcp_, now);
     }
-    // Nothing could be heard until now.
+    // Nothing could arrive until now.
     void resume(Time now) { progress_ns_ = now; }
     // Whether the timer went off; fates() and probing() then say what for.
     bool handle_timer(Time now);
@@ -116,7 +116,7 @@ private:
     bool tells_sends_, takes_acks_, wants_rates_, wants_queue_;
     const ConstantsNs& constants_;
     BlockRing<SentPacket> packets_;
-    BlockRing<RateStamp> stamps_;  // beside them, for laws that take samples
+    BlockRing<RateStamp> stamps_;  // beside them, for controls that take samples
     std::vector<Fate> fates_;
     bool established_ = false;
     RttEstimator rtt_;

@@ -1,11 +1,11 @@
-// What a sender has heard of losses: their share, and how much they come together.
+// A sender's feedback on losses: their share, and how bursty they are.
 //
-//   share    p = (lost + 3) / (heard + 100): three in a hundred before anything is heard, as nothing can be for a round trip,
+//   share    p = (lost + 3) / (heard + 100): three in a hundred before any feedback, as there is none for a round trip,
 //            and layers without repair lose more by a loss than repair costs
 //   bursts   phi = sum (x - N p)^2 / sum N p (1 - p) over blocks of N packets of which x were lost: 1 where losses are
 //            independent, at least; a row of 50 lost packets weighs like one loss of 50
 //
-// Both forget: from kMemory packets on, everything heard before counts half.
+// Both forget: from kMemory packets on, earlier feedback counts half.
 #pragma once
 
 #include <algorithm>

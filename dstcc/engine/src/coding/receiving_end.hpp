@@ -5,7 +5,7 @@
 //   block    is brought back by k packets of any kind (RaptorQ: but for its failures), once a repair packet has told k
 //   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
 //            32 ranges
-//   report   where the sender's law lives by reports: an ACK that waits until the one before has left the uplink and as much time again
+//   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and as much time again
 //            has passed. So reports take half of an uplink at most, and none waits behind another
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.

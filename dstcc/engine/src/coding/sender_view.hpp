@@ -24,7 +24,7 @@ inline constexpr std::array kCodedSubflowValues = {
     "heard_to_s",         // and the last
     "delivered_bytes",    // slot: payload newly acknowledged
     "queue_bytes",        // of its link, at the sender
-    "pacing_bps",         // of its law; 0 where it does not pace
+    "pacing_bps",         // of its control; 0 where it does not pace
     "one_way_s",          // propagation delay now
     "link_up",            // 1 in contact, by the plan
     "change_s",           // until the plan's next outage or contact; infinite if none comes

@@ -78,7 +78,7 @@ public:
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         bool up = true;
-        // Light, and the queue further on that its law knows of.
+        // Propagation, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + flight.tcp().ahead_ns; }
     };
     struct Setup {

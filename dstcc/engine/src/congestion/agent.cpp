@@ -125,7 +125,7 @@ public:
     bool owns_window() const override { return steered_; }
 
 private:
-    // The window that was told, which for a rate is not the one that holds.
+    // The window that was set, which for a rate is not the one that applies.
     std::int64_t own_window(const TcpState& tcp) const {
         return kind_ == Kind::kRate && tcp.agent.steered ? told_ : tcp.cwnd;
     }

@@ -182,7 +182,7 @@ private:
         if (!scaled_) window += window & 1;
         return window + (mode_ == Mode::kProbeBw && cycle_ == 0 ? 2 : 0);
     }
-    // Of what is in flight, that which will be under way when the pacer lets the next leave (bbr_packets_in_net_at_edt).
+    // Of what is in flight, that which still will be when the pacer lets the next leave (bbr_packets_in_net_at_edt).
     std::int64_t in_network(const TcpState& tcp, std::int64_t in_flight, Time now) const {
         if (scaled_) return in_flight;
         if (pacing_gain_ > kUnit) in_flight += send_;

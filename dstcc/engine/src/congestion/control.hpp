@@ -1,4 +1,4 @@
-// The interface of a congestion control, shaped like Linux's tcp_congestion_ops so that laws carry over unchanged.
+// The interface of a congestion control, shaped like Linux's tcp_congestion_ops so that controls carry over unchanged.
 //
 // Call order per ACK: pkts_acked (new RTT sample), then either cong_control (if it returns true it has set window and
 // pacing; asked only where takes_acks) or, in the Open and Loss states, cong_avoid. ssthresh is asked once when a
@@ -37,7 +37,7 @@ public:
     // The time goes on, once a slot, whether something is sent or not; of coded packets.
     virtual void on_slot(TcpState&, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}
-    // An ACK of a joining subflow's handshake, which Linux gives to the law as a duplicate; its SYN was answered at `answered`.
+    // An ACK of a joining subflow's handshake, which Linux gives to the control as a duplicate; its SYN was answered at `answered`.
     virtual void on_join(TcpState&, Time /*answered*/, Time /*now*/) {}
     // An action from outside; for `agent`.
     virtual void steer(TcpState&, const WindowAction&, Time /*now*/) {}
@@ -45,7 +45,7 @@ public:
     virtual bool owns_window() const { return false; }
     // True: cong_control() sets the window in and after a recovery too (Linux: icsk_ca_ops->cong_control).
     virtual bool governs_recovery() const { return owns_window(); }
-    // Before a segment is paced, new or repeated: for laws whose rate follows the clock. Asked for by wants_sends().
+    // Before a segment is paced, new or repeated: for controls whose rate follows the clock. Asked for by wants_sends().
     virtual void on_sent(TcpState&, Time /*now*/) {}
     virtual bool wants_sends() const { return false; }
     // `coded`, for laws that look at the queue of their own line (wants_queue()): a packet was put there. Returns how long the next

@@ -1,6 +1,6 @@
-// What the coupled laws have in common: Reno's slow start, and growth in avoidance by fractions of a segment that depend
-// on the windows and round trips of all subflows. A law gives its increase; it is asked once a round trip and whenever the
-// window changed, not for every ACK. Background flows have no siblings: there every law is Reno.
+// What the coupled controls have in common: Reno's slow start, and growth in avoidance by fractions of a segment that depend
+// on the windows and round trips of all subflows. A control gives its increase; it is asked once a round trip and whenever the
+// window changed, not for every ACK. Background flows have no siblings: there every control is Reno.
 #pragma once
 
 #include "congestion/control.hpp"

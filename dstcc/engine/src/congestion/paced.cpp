@@ -1,4 +1,4 @@
-// paced: a rate for coded packets that nobody is told: this project's own.
+// paced: a measured rate for coded packets: this project's own.
 //
 //   own line    paths/own_queue.hpp: its rate within the first packets, and a short queue in front of it
 //   further on  sixteen times a round trip, from what reports say: paths/far_queue.hpp (a queue that is not the sender's own, by the
@@ -7,7 +7,7 @@
 // The pace is the least of the three. Nothing is acknowledged packet by packet: a receiver reports as its uplink allows
 // (coding/receiving_end.hpp). Before a report has come the own line's rate is all there is, and is sent at.
 //
-// What is not used is forgotten: while nothing is under way the limits of what lies further on rise by a quarter a round trip. Else a
+// What is not used is forgotten: while nothing is in flight the limits of downstream bottlenecks rise by a quarter a round trip. Else a
 // rate at which no layer could be in time would be the last one.
 //
 // Told the rates of its lines (`told_rates`) it searches for none and sends at no more; the rest is as it is found. Losses are the
@@ -35,7 +35,7 @@ constexpr double kSlotPackets = 16;  // in a slot, at least
 constexpr int kSlotReports = 4;      // likewise; one that heard fewer was too short to count in
 constexpr int kMostSlots = 128;      // that are made up for after a silence
 constexpr double kRests =
-    1.0 / 4;  // in a round trip in which nothing is under way, what lies further on may carry more
+    1.0 / 4;  // in a round trip in which nothing is in flight, a downstream bottleneck may carry more
 constexpr double kLinePackets = 2;  // a packet on each of two lines is no queue
 
 class Paced final : public CongestionControl {
@@ -105,7 +105,7 @@ public:
 
 private:
     double pace() const { return std::min({queue_->share(), most_, line_}); }
-    // What it is told now; where that is new, it is so at once.
+    // The configured rate now; where that is new, it applies at once.
     void take_told(const TcpState& tcp, Time now) {
         const double rate = told_->at(now, static_cast<double>(tcp.wire_bytes));
         if (rate != line_) queue_->tell(rate);
@@ -210,7 +210,7 @@ private:
     FarQueue far_;
     double far_limit_ = std::numeric_limits<double>::infinity();
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
-    double line_ = std::numeric_limits<double>::infinity();  // what it is told
+    double line_ = std::numeric_limits<double>::infinity();  // the configured rate
     Time slot_ns_ = 0, slot_end_ns_ = 0;
     Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent

@@ -1,4 +1,4 @@
-// The rate of its line that a sender is told: a given one, or the link's by the contact plan over time.
+// The rate of its transmitter that a sender is configured with: a given one, or the link's by the contact plan over time.
 #pragma once
 
 #include "congestion/control.hpp"

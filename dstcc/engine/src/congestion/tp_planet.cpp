@@ -1,5 +1,5 @@
 // TP-Planet, a reconstruction: Akan, Fang, Akyildiz, "TP-Planet: a reliable transport protocol for InterPlaNetary
-// Internet", IEEE JSAC 22(2), 2004. A rate S, no window; congestion is told from link errors; outages are sat out.
+// Internet", IEEE JSAC 22(2), 2004. A rate S, no window; congestion is distinguished from link errors; it waits during outages.
 //
 //   initial state    immediate start: the first RTT is cut into N intervals of T = RTT / N, in which the source emulates
 //                    slow start (S doubles every T up to half the line) and then congestion avoidance (+1 segment / T)

@@ -11,7 +11,7 @@ namespace dstcc {
 
 // The name of the control and the scheduler that an agent steers.
 inline constexpr const char* kAgent = "agent";
-// A window that says the pace and holds beside what is under way.
+// A window that sets the pace and applies in addition to what is in flight.
 inline constexpr const char* kAgentRate = "agent-rate";
 // The same window, paced by BBR.
 inline constexpr const char* kAgentBbr = "agent-bbr";

@@ -2,7 +2,7 @@
 //
 //   runs        while something is not acknowledged by the connection (DATA_ACK); each acknowledgement begins it anew
 //   interval    the most that any subflow's TCP timer, that of a joining one's SYN included, still has to run when bytes were last
-//               handed to a subflow; 200 ms where none runs, or where nothing was heard since the timer last ran out
+//               handed to a subflow; 200 ms where none runs, or where nothing was received since the timer last ran out
 //               (mptcp_set_timeout(), which __subflow_push_pending() calls after each piece; mptcp_timeout_from_subflow())
 //   runs out    the oldest piece goes again on a subflow that has nothing unacknowledged (mptcp_subflow_get_retrans()), if any
 //

@@ -10,7 +10,7 @@ namespace dstcc {
 // is p / (p + r).
 //
 // The slots are cut into blocks of at least kCycles mean cycles (1/p + 1/r slots each). Every block starts anew from the
-// stationary law, with draws keyed by its number: idle time is skipped at the cost of a block at most, whatever its
+// stationary distribution, with draws keyed by its number: idle time is skipped at the cost of a block at most, whatever its
 // length, and the cut shortens mean sojourns by less than 1 in kCycles.
 class Bursts {
 public:

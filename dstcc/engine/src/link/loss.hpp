@@ -21,13 +21,13 @@ inline std::uint64_t to_threshold(double probability) {
 }
 
 inline constexpr const char* kLossless = "none";
-inline constexpr const char* kIndependent = "packet";  // each packet by itself, with the same chance
+inline constexpr const char* kIndependent = "packet";  // each packet independently, with the same probability
 // A code's frames. Those of several bits have a clock of their own (link/frames.hpp); the process here is for single bits.
 inline constexpr const char* kFrameLoss = "frames";
 
 inline constexpr const char* kPeriodicLoss = "periodic";  // by count of packets
 inline constexpr const char* kScheduledLoss =
-    "schedule";  // each packet by itself, with a chance that changes over time
+    "schedule";  // each packet independently, with a probability that changes over time
 
 // What a process is made with.
 struct LossSetup {
@@ -49,7 +49,7 @@ private:
     Stream draws_;
 };
 
-// Each packet is lost with the same chance, whatever its size.
+// Each packet is lost with the same probability, whatever its size.
 struct ConstantLoss {
     SlotDraws draws;
     std::uint64_t threshold;

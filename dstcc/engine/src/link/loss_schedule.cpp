@@ -1,4 +1,4 @@
-// schedule: each packet by itself, with the chance that holds when its service slot begins.
+// schedule: each packet independently, with the probability at the beginning of its service slot.
 #include "link/loss.hpp"
 
 namespace dstcc {

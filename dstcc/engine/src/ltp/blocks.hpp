@@ -25,7 +25,7 @@ public:
     std::size_t layer(std::uint32_t block) const { return objects_.layer[block]; }
     bool red(std::uint32_t block) const { return objects_.layer[block] < green_from_layer_; }
     std::uint32_t retry_limit() const { return retry_limit_; }
-    // The wire rate that a link was told; 0: its own.
+    // The wire rate that a link is configured with; 0: its own.
     double told_bps(std::size_t link) const { return link < told_rates_bps_.size() ? told_rates_bps_[link] : 0; }
     // On the wire: a segment without data, and a full one.
     std::uint32_t control_bytes() const { return control_bytes_; }

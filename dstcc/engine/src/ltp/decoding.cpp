@@ -63,7 +63,7 @@ void LtpReceivingEnd::answer_held(std::size_t l, std::uint32_t block) {
     for (Report& report : session.reports) report.waited = report.waited || report.checkpoint == 1;
 }
 
-// The sender hears how many segments came, where its rule goes by that.
+// The receiver reports how many segments arrived, where the sender's rule uses that.
 void LtpReceivingEnd::handle_matrix_over(Time now, std::size_t l, std::int64_t number) {
     now_ = now;
     MatrixArrival& matrix = arrival(number);

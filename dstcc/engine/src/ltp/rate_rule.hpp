@@ -8,7 +8,7 @@
 //                                                                 w = 1 after a matrix that was not decoded
 //                       code rate = 1 - 1.15 (1 - s), 2/3 at least and 8/9 at most,   r = ceil(k / rate) - k
 //                     s begins with 8/9. With RaptorQ two segments more, as FEC libraries are given for their overhead
-//   table             a share for each state of what was heard: levels of the last matrix's losses, of the mean of the last 8
+//   table             a share for each state of the feedback: levels of the last matrix's losses, of the mean of the last 8
 //                     and of the most of the last 32
 #pragma once
 
@@ -34,7 +34,7 @@ public:
     std::int64_t repair(std::size_t layer, const PlannedLayer& matrix, double bytes);
     double expected_success() const { return success_; }
     std::int64_t state() const;
-    // Of a share of lost segments; 0 is for nothing heard.
+    // Of a share of lost segments; 0 is for no feedback.
     static std::int64_t level(double lost);
 
 private:

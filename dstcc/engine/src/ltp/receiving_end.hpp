@@ -46,11 +46,11 @@ public:
     void handle_timer(Time now, std::size_t l);
     // Light from the last segment of a matrix is here, as both ends tell from the rate and the plan.
     void handle_matrix_over(Time now, std::size_t l, std::int64_t number);
-    // No segment of a block is under way or to come: what is kept of it may go once its reports are acknowledged.
+    // No segment of a block is in flight or to come: its state may be freed once its reports are acknowledged.
     void forget(std::uint32_t block);
     // A node at the other end of a link takes custody.
     void keep(std::size_t l, Keeper* keeper) { links_[l].keeper = keeper; }
-    // That node restarts, and neither hears nor sends until then.
+    // That node restarts, and neither receives nor sends until then.
     void turn_off(Time now, std::size_t l, Time until);
     bool off(Time now, std::size_t l) const { return lines_.off(now, l); }
     // It loses what came over the link in part, and of what it has custody of these blocks.

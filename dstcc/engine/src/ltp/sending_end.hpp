@@ -28,7 +28,7 @@ struct MatrixSending {
     Time departs_ns = 0;       // of the last segment so far
     std::int64_t planned = 0;  // repair segments
     std::int64_t state = -1;   // what a table's rule went by
-    bool due = false;          // its time is up, but a block of it is under way
+    bool due = false;          // its time is up, but a block of it is being sent
     bool over = false;
 };
 
@@ -54,7 +54,7 @@ public:
     void go_on(std::size_t l, const Onward& onward) { choice_.go_on(l, onward); }
     // It has custody of a block.
     void handle_custody(Time now, std::uint32_t block);
-    // Its node restarts, and neither hears nor sends until then.
+    // Its node restarts, and neither receives nor sends until then.
     void turn_off(Time now, Time until);
     // It keeps no session over that, and loses these blocks.
     void lose(const std::vector<std::uint32_t>& blocks);
@@ -130,7 +130,7 @@ private:
         std::int16_t subflow;
         std::deque<Control> control;
         std::deque<Repair> repairs;
-        std::int64_t current = -1, next_segment = 0;  // block under way, if any
+        std::int64_t current = -1, next_segment = 0;  // block being sent, if any
         std::optional<RateRule> rule;                 // where ltp is coded
         std::vector<std::int64_t> open_matrix;        // by layer; -1: none
         std::deque<std::int64_t> parities;            // matrices with repair segments to send

@@ -32,7 +32,7 @@ public:
     SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
                Remaining& remaining);
     std::size_t domains() const { return next_order_.size(); }  // ordering domains
-    // The established subflows, for coupled laws.
+    // The established subflows, for coupled controls.
     const std::vector<const TcpState*>& siblings() const { return siblings_; }
     void add(SendingEndpoint endpoint);
     // The subflow added last ends at a node that holds so many segments of it.

@@ -23,7 +23,7 @@ public:
     Split(const EngineConfig& config, std::vector<Link>& links, std::vector<Wire>& first, QuickHeads heads,
           Timers timers);
 
-    // Each path with its first hop alone, as its sender and the links' laws have it.
+    // Each path with its first hop alone, as its sender and the links' loss models have it.
     const EngineConfig& near() const { return near_; }
     // The last hop alone, as its receiver has it; none where no node is on the path.
     const EngineConfig* last(std::size_t path) const { return last_[path]; }

@@ -1,4 +1,4 @@
-// The clairvoyant bound, and the one for senders that know the law of the losses only.
+// The clairvoyant bound, and the one for senders that know only the loss model.
 //
 // A sender that knows every draw starts packets where they get through and nowhere else. Chunk k's bytes may use, on link
 // l, the line from release_k to deadline_k - delay_l. Releases and deadlines rise with k, so a set of demands n_k is
@@ -35,7 +35,7 @@
 // deadline_k - the light behind it, each the least there is. Its line is lit at any time, and loses nothing. Of paths over nodes the
 // first hops are taken, then the last ones, each once however many paths share it; a hop between the two is not looked at.
 //
-// Law: let every packet of link l be lost with the chance p_l, independently. A sender that does not know the draws decides what
+// Loss model: let every packet of link l be lost with probability p_l, independently. A sender that does not know the draws decides what
 // leaves in a slot before that slot's draw, so of what leaves in any window a share of 1 - p_l arrives in the mean, whatever it
 // has heard by then. The mean bytes n_k that arrive in time for chunk k are thus feasible for (1 - p_l) A_l in the place of A_l,
 // and the mean weight is no more than the most that such n_k bring. It is granted to hear of each packet at once, to split
@@ -178,7 +178,7 @@ struct Hop {
         const bool worth = until / channel.direction.slot_ns() / kSlotsAChunk > static_cast<Time>(chunks);
         if (worth) marks = {Marks(step), Marks(step)};
     }
-    // When chunks may be under way on it; false: none ever in time.
+    // When chunks may be in flight on it; false: none ever in time.
     bool times(const std::vector<Time>& release, const std::vector<Time>& deadline, ChunkTimes& times) const {
         bool useful = false;
         times.release.resize(release.size());

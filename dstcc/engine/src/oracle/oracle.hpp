@@ -16,7 +16,7 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
 // `config` are those of the playout delay `delay`. Nothing where the run ends before any is enough.
 std::optional<Time> least_playout_delay(const EngineConfig& config, Time delay, bool any_packets);
 
-// The largest mean of it for a sender that knows with what chance packets are lost, but not which; with a
+// The largest mean of it for a sender that knows with what probability packets are lost, but not which; with a
 // `handshake` nothing leaves before a link's is over. Throws std::invalid_argument where losses are not independent.
 double law_weight(const EngineConfig& config, const std::vector<double>& weights, bool handshake);
 

@@ -84,7 +84,7 @@ double Supply::line_bytes(Time at, bool begins) {
         const double spent = begins ? spent_below(by_release_, begun) : spent_below(by_end_, whole);
         return (lit_work_before(at) - spent) * bytes_per_ns_;
     }
-    // A frame that is under way counts for windows that end in it and for those that begin in it.
+    // A frame that is being sent counts for windows that end in it and for those that begin in it.
     marks_.frames.go(at, frame_, usable_, [&](Time to) { usable_ += framed_line_.usable_frames(frame_, to); });
     const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
     return frames * framed_line_.usable_frame_ns() * bytes_per_ns_;

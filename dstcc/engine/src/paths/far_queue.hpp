@@ -1,5 +1,5 @@
 // FarQueue: a queue that is not the sender's own, by what reports say of the newest packet that has arrived, and the pace that keeps
-// it short. For senders that hear reports; those that hear ACKs and decide once a slot have paths/further_on.hpp.
+// it short. For senders that get reports; those that get ACKs and decide once a slot have paths/further_on.hpp.
 //
 //   between two looks    packets were sent over ds and came in over da, of which the line further on brought `arrived` bytes. The
 //                        wait W of the newest beyond light and own queue grew by dW = da - ds
@@ -10,7 +10,7 @@
 //
 //                        the mean of this and the last. Where nothing stands it is r at least: the pace is more than A then, and what passes
 //                        without a queue is there
-//   ahead      W + (under way - A x the time since that packet was sent) / C: the wait of what is sent now
+//   ahead      W + (in flight - A x the time since that packet was sent) / C: the wait of what is sent now
 //   target     kTarget of a round trip, kTargetOfLongest of the longest wait that was ever seen, or kTargetOfSpare of the time that
 //              a layer has beyond light, whichever is least: the line further on has something to send until a rate that rose is
 //              heard of. Times 1 + kEvens (1/2 - A / C): of two senders there the one with less of the line aims at more
@@ -42,7 +42,7 @@ public:
     // Whether a queue stood there, ever.
     bool found() const { return found_; }
     bool full() const { return found_ && static_cast<double>(wait_) >= kFull * static_cast<double>(longest_); }
-    // Nothing is under way, and it may carry so many times as much by now.
+    // Nothing is in flight, and it may carry so many times as much by now.
     void rest(double grows) { available_ *= grows; }
     // Nothing was sent from then until now.
     void pause(Time from, Time now);

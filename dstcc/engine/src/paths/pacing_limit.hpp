@@ -87,7 +87,7 @@ public:
     void update(const PathSlot& slot);
     // Bytes on the wire per second.
     double limit() const { return limit_; }
-    // Nothing is under way, and the path may carry so many times as much by now.
+    // Nothing is in flight, and the path may carry so many times as much by now.
     void rest(double grows);
     // The share of segments that is lost at any rate.
     double base_loss() const { return base_loss_; }

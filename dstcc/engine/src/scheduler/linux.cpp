@@ -4,7 +4,7 @@
 //   linger_i = queued_i / pace_i     the subflow of least linger takes the next 64 KiB, with room in its window or without
 //   queued   memory that takes what the subflow was given and has no acknowledgement for, sent or not (sk_wmem_queued)
 //   pace     <- (pace queued + rate burst) / (queued + burst)   whenever it is chosen for a burst
-//   rate     the law's own, else 2 cwnd / SRTT below half of ssthresh and 1.2 cwnd / SRTT above (tcp_update_pacing_rate())
+//   rate     the control's own, else 2 cwnd / SRTT below half of ssthresh and 1.2 cwnd / SRTT above (tcp_update_pacing_rate())
 //
 // So it levels the times that the subflows' queues take, and not their windows: the slower of two stands with part of its
 // window unused while the quicker one has more than fills its own. The writer keeps an eighth of all windows beyond what is
@@ -36,7 +36,7 @@ namespace {
 
 // Until the first data is acknowledged the rate is that of the SYN's answer, before the route's window is set: TCP_INIT_CWND, or
 // one segment where a SYN was repeated (tcp_enter_loss()), as it is where a round trip takes more than a second; of a join until
-// another ACK comes while data is under way.
+// another ACK comes while data is in flight.
 constexpr std::int64_t kInitialWindow = 10;
 constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB less headers
 

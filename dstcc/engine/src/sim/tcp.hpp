@@ -27,7 +27,7 @@ namespace dstcc {
 // A socket's buffer that nobody set, as the kernel backend has it: four times what the links and their queues hold, 4 MiB at least.
 double socket_buffer(const EngineConfig& config);
 
-// A buffer that is told is as large as makes the window which the scenario gives.
+// A configured buffer is as large as makes the window of the scenario.
 SubflowReceiver make_receiver(const EngineConfig& config, std::size_t link, int option_bytes);
 
 }  // namespace dstcc

@@ -50,7 +50,7 @@ void ProxyLevel::handle_ack(Time now, std::size_t s, AckBlocks& ack, std::int64_
     pump(s);
 }
 
-// What the next hop has is this node's no longer. The hop before is told at once where the room that it knows of has doubled.
+// What the next hop has is no longer this node's. The hop before gets an ACK at once where the window that it knows has doubled.
 void ProxyLevel::release(std::size_t s, Proxy& proxy) {
     for (; proxy.freed < proxy.sender.tcp().snd_una; ++proxy.freed) {
         proxy.node->release(proxy.held_bytes.front());

@@ -9,7 +9,7 @@
 // where `freed` counts what the node's own sender has had acknowledged, and goes back with each ACK; alone where the room that
 // was said has at least doubled (Linux's tcp_cleanup_rbuf()). The connection onwards is opened when the first SYN comes in.
 //
-// A node that restarts keeps its connections, as a process that is stopped and goes on: it hears nothing until it has booted.
+// A node that restarts keeps its connections, as a process that is stopped and continued: it receives nothing until it has booted.
 #pragma once
 
 #include <deque>

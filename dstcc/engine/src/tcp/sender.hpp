@@ -38,7 +38,7 @@ struct Segment {
 };
 static_assert(sizeof(Segment) == 24, "the memory budget counts on it");
 
-// What a delivery-rate sample wants to know of a segment when it is acknowledged: beside it, for laws that take samples.
+// What a delivery-rate sample wants to know of a segment when it is acknowledged: beside it, for controls that take samples.
 // The deltas are floats: good to 1 part in 16 million however long the round trip.
 struct RateStamp {
     std::uint32_t delivered = 0;                 // low bits of TcpState::delivered when sent
@@ -139,7 +139,7 @@ public:
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
     TimerResult handle_timer(Time now);
-    // Nothing can be heard before `until`: a timer that passed waits a timeout longer than that.
+    // Nothing can arrive before `until`: a timer that passed waits a timeout longer than that.
     void rest(Time until) {
         if (timer_kind_ != Timer::kNone) timer_ = rto_at_ = until < kNever - rto_ ? until + rto_ : kNever;
     }

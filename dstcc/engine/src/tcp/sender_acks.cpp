@@ -245,7 +245,7 @@ inline void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work)
     if (tcp_.ca_state == CaState::kOpen) forget_repeats();
 }
 
-// An ACK that covers nothing new: only laws that take every ACK hear of it.
+// An ACK that covers nothing new: only controls that take every ACK get it.
 std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
     AckWork work(tcp_, now, ack.echo_ns);
     control_window(now, work);
@@ -265,7 +265,7 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     if (const Time last = std::max(work.covered.last_ns, work.sacked.last_ns); ack.duplicate && last >= 0)
         work.echo_ns = last;
     finish_delivery(now, work);
-    // The law hears of it before the state follows (tcp_clean_rtx_queue(), tcp_in_ack_event(), then tcp_fastretrans_alert()).
+    // The control gets it before the state follows (tcp_clean_rtx_queue(), tcp_in_ack_event(), then tcp_fastretrans_alert()).
     if (work.newly_delivered > 0) control_->pkts_acked(tcp_, tcp_.snd_una - work.prior_una, work.rtt_ns, now);
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;

@@ -82,7 +82,7 @@ void Subflow::detect_losses(Time now) {
 // Linux tcp_current_ssthresh(): a threshold that an undo may bring back.
 std::int64_t Subflow::current_ssthresh() const { return std::max(tcp_.ssthresh, tcp_.cwnd / 2 + tcp_.cwnd / 4); }
 
-// What an undo goes by outlives its episode while a repeat may still be under way (Linux tcp_any_retrans_done).
+// The state of an undo outlives its episode while a retransmission may still be in flight (Linux tcp_any_retrans_done).
 void Subflow::forget_repeats() {
     const bool repeated = tcp_.packets_out() > 0 && (segments_.front().flags & kEverRetrans) != 0;
     if (tcp_.retrans_out == 0 && !repeated) undo_stamp_ = kNever;

@@ -1,5 +1,5 @@
 // What the connection's sending end and the background flows have in common: handshakes, timers, and what a sender sees of
-// itself. A sender has its transmitter and the contact plan it was given; of the other end it hears through ACKs.
+// itself. A sender has its transmitter and the contact plan it was given; it learns of the other end through ACKs.
 #pragma once
 
 #include "core/events.hpp"
@@ -37,7 +37,7 @@ protected:
         const Time at = from.sender.established() ? from.sender.next_timer() : from.syn_at;
         if (at < timers_.at(i)) timers_.set(i, std::max(at, now_));
     }
-    // A link that is away and comes again: nothing can be heard before.
+    // A link that is down and comes up again: nothing can arrive before.
     bool rest(std::size_t i, SendingEndpoint& from) {
         const ContactPlan::Contact contact = from.plan->contact(now_);
         if (contact.up || contact.change_ns >= kNever - now_) return false;

@@ -34,7 +34,7 @@ struct TcpState {
     Time last_sent_ns = 0;
     Time light_ns = 0;       // `coded`: of propagation one way, by the plan
     Time spare_ns = kNever;  // likewise: from a release to its deadline, less light
-    Time ahead_ns = 0;       // likewise: the wait further on of what is sent now, where the law knows of one
+    Time ahead_ns = 0;  // likewise: the wait of what is sent now in a downstream queue, where the control measures one
     bool far_found = false, far_full = false;  // likewise: whether it does, and whether that queue takes no more
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
@@ -55,7 +55,7 @@ struct TcpState {
     const ConstantsNs* constants = nullptr;
     AgentState agent;
 
-    // Coupled laws: the established subflows of the connection, this one included, and what a law tells the others.
+    // Coupled controls: the established subflows of the connection, this one included, and what a control shares with the others.
     const std::vector<const TcpState*>* siblings = nullptr;
     double told = 0;  // OLIA: segments between losses; wVegas: rate
 
@@ -73,7 +73,7 @@ struct RateSample {
     std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
     Time rtt_ns = -1;
     Time sent_ns = -1;  // `coded`: when the newest packet that an ACK has named left; -1: it names no newer one
-    std::int64_t acked_bytes = 0;  // `coded`, for laws that look at their queue: on the wire
+    std::int64_t acked_bytes = 0;  // `coded`, for controls that observe their queue: on the wire
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;
     bool is_ack_delayed = false;  // of a lone short segment: its receiver may have waited for another
