@@ -132,7 +132,7 @@ CASES: tuple[Case, ...] = (
         queue=100,
         writes=((0.0, ALL),) * 8,
         lanes=8,
-        without=("bbr", *AGENT),
+        without=AGENT,
     ),
     Case(
         "mars",
