@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .output import emit_json, say, show_figures
+from .output import emit_json, plain_table, say, show_figures
 
 
 @click.command(short_help="List every congestion control and scheduler.")
@@ -16,12 +16,9 @@ def command(as_json: bool) -> None:
     if as_json:
         emit_json(documents())
         return
-    from rich.box import SIMPLE
-    from rich.table import Table
-
     rows = [row for row in everything() if row.name not in PARTS]
     headings = ("name", "kind", "state", "knows", "on", "source")
-    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table = plain_table(pad_edge=False, collapse_padding=True)
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "source", overflow="fold")
     for row in rows:

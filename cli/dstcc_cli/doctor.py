@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .output import console, emit_json
+from .output import console, emit_json, plain_table
 
 
 @click.command(short_help="Show what this machine can do.")
@@ -18,11 +18,9 @@ def command(as_json: bool) -> int:
     if as_json:
         emit_json([finding.document() for finding in findings])
     else:
-        from rich.box import SIMPLE
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table("check", "", "found", "how to get it", box=SIMPLE)
+        table = plain_table("check", "", "found", "how to get it")
         for finding in findings:
             missing = Text("missing", "red") if finding.required else Text("optional", "yellow")
             mark = Text("ok", "green") if finding.ok else missing

@@ -15,7 +15,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice, progress, say, show_figures
+from .output import console, emit_json, notice, plain_table, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -322,10 +322,7 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
 
 
 def _show_links(plan: Plan, title: str) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, title=title)
+    table = plain_table(title=title)
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
     for link in plan.links:

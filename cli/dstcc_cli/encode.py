@@ -9,7 +9,7 @@ import click
 
 from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
 
-from .output import console, emit_json, progress, show_figures
+from .output import console, emit_json, plain_table, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
@@ -143,10 +143,7 @@ def command(
 
 def _table(report: EncodeReport) -> Table:
     """A row per layer: its rate and bytes (and size, where there are several), and the quality of its prefix."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE)
+    table = plain_table()
     sizes = [f"{row.width}x{row.height}" for row in report.layers]
     several = len(set(sizes)) > 1
     headings = ["layer", "bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from . import complete
-from .output import emit_json, say, show_figures
+from .output import emit_json, plain_table, say, show_figures
 
 EXAMPLES = """\b
 Examples:
@@ -42,10 +42,7 @@ def command(name: str | None, output: Path | None, as_json: bool) -> None:
     if as_json:
         emit_json([{"name": one.name, "title": one.title, "description": one.description} for one in shown])
         return
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table = plain_table(pad_edge=False, collapse_padding=True)
     for heading in ("name", "what it is"):
         table.add_column(heading, no_wrap=heading == "name", overflow="fold")
     for one in shown:

@@ -9,7 +9,7 @@ import click
 
 from . import complete
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, progress, show_figures
+from .output import console, emit_json, plain_table, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc.explain import Explanation
@@ -70,22 +70,18 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
 
 
 def _show(told: Explanation) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
 
     from dstcc.explain.explanation import PARTS
     from dstcc.explain.page import finding
 
     console().print(finding(told))
-    table = Table("decided", "choice", box=SIMPLE)
+    table = plain_table("decided", "choice")
     table.add_column("share", justify="right")
     for name, choices in told.shares().items():
         for place, (choice, share) in enumerate(choices):
             table.add_row("" if place else name, choice, f"{share:.1%}")
     show_figures(table)
-    table = Table(
-        box=SIMPLE, title="loss believed / of the channel, and what was played of what was captured"
-    )
+    table = plain_table(title="loss believed / of the channel, and what was played of what was captured")
     dated, part_s = told.clock.dated, told.end_s / PARTS
     for heading in (
         "from (UTC)" if dated else "from s",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import complete
-from .output import console, emit_json, notices
+from .output import console, emit_json, notices, plain_table
 
 if TYPE_CHECKING:
     from dstcc_channels.describe import Described
@@ -238,10 +238,7 @@ def _show(described: Described, as_json: bool) -> None:
 
 
 def _table(lines: Any) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, show_header=False)
+    table = plain_table(show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
     for label, text in lines:

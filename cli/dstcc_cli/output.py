@@ -102,6 +102,14 @@ def say(text: str) -> None:
     out.print(lines, soft_wrap=True)
 
 
+def plain_table(*headings: str, **style: Any) -> Table:
+    """A table without frames; ``style`` is rich's."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    return Table(*headings, box=SIMPLE, **style)
+
+
 WIDEST = 10_000
 """Columns, or lines, of a terminal; another number says nothing, as 0 does."""
 FOLDED = 16

@@ -10,7 +10,7 @@ import click
 
 from dstcc.errors import printable
 
-from .output import emit_json, show_figures
+from .output import emit_json, plain_table, show_figures
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,10 +80,8 @@ def _print_csv(answer: pa.Table) -> None:
 
 def _print_table(answer: pa.Table) -> None:
     from pyarrow import types
-    from rich.box import SIMPLE
-    from rich.table import Table
 
-    table = Table(box=SIMPLE, pad_edge=False)
+    table = plain_table(pad_edge=False)
     for field in answer.schema:
         text = types.is_string(field.type)
         table.add_column(printable(field.name), justify="left" if text else "right", no_wrap=True)

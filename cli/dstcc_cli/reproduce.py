@@ -11,7 +11,7 @@ import click
 
 from . import complete
 from .limits import LIMIT
-from .output import console, emit_json, notice, progress, show_figures
+from .output import console, emit_json, notice, plain_table, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc.papers.reproduce import Reproduced
@@ -75,13 +75,11 @@ def command(
 
 
 def _show(made: Reproduced) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
 
     from dstcc.papers.write import interval, said
 
     title = f"{made.paper.about.name}: published and measured"
-    table = Table(box=SIMPLE, title=title, pad_edge=False, collapse_padding=True)
+    table = plain_table(title=title, pad_edge=False, collapse_padding=True)
     for heading in ("figure", "quantity", "published", "measured, 95 %", "verdict"):
         number = heading.startswith(("published", "measured"))
         table.add_column(heading, justify="right" if number else "left", overflow="fold")

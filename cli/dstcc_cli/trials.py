@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .output import say, show_figures
+from .output import plain_table, say, show_figures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,10 +73,7 @@ def others(done: Sequence[TrialRow]) -> list[str]:
 
 def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Print what each algorithm would know and be given."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table = plain_table(pad_edge=False, collapse_padding=True)
     for heading in ("algorithm", "knows", "lanes", "S"):
         table.add_column(heading, justify="right" if heading in ("lanes", "S") else "left", no_wrap=True)
     for one in algorithms:
@@ -122,16 +119,13 @@ def _scales(algorithms: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _table(title: str, done: Sequence[TrialRow], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
-    from rich.box import SIMPLE
-    from rich.table import Table
-
     rows = [(name, trials, _values(trials)) for name, trials in _rows(done)]
     pooled, apart = len(rows) < len(done), _scales(list(algorithms.values()))
     names = [name for name in SHOWN if any(values.get(name) is not None for _, _, values in rows)]
     passes = any(trial.contacts for trial in done)
     left_out = (*(SINGLE if pooled else ()), *(() if passes else HOME if pooled else HOME[1:]))
     names = [name for name in names if name not in left_out]
-    table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table = plain_table(title=title, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm" if pooled else "trial", no_wrap=True)
     if pooled:
         table.add_column("seeds", justify="right", no_wrap=True)
