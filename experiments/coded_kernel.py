@@ -21,9 +21,8 @@ from dstcc.run import Trial
 from dstcc.scenario import Scenario
 from dstcc.stats import paired_difference
 
-from .played import alone
+from .played import alone, plays
 from .played import mission as mission_of
-from .played import plays
 
 WITHIN, OURS_WITHIN = 0.03, 0.02
 """What the backends may differ by."""
@@ -62,7 +61,7 @@ def metric(trial: Trial, name: str) -> float:
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE")
 @click.option("--jobs", default=1, show_default=True)
 def main(
-    mission: Path, controller: str, seeds: int, first: int, overrides: tuple[str, ...], jobs: int
+    mission: Path, controller: str, seeds: int, first: int, overrides: tuple[str, ...], *, jobs: int
 ) -> None:
     """Print the table."""
     scenario = scenario_of(mission, controller, range(first, first + seeds), overrides)

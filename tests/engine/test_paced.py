@@ -315,7 +315,7 @@ FADES = Loss(
     t_ns=tuple(ns((rtts + edge) * RTT_S) for rtts in range(2, 30, 3) for edge in (0, 0.01, 1.5, 1.51)),
     rates=(0.0, 0.25, 0.25, 0.0) * 10,
 )
-"""A quarter is lost for one and a half round trips of every three: each trial of a rate meets a fade that comes or goes."""
+"""A quarter is lost for half of every three round trips: each trial of a rate meets a fade that comes or goes."""
 
 
 @pytest.mark.parametrize("up_bps", [2e3, 256e3])
@@ -326,5 +326,5 @@ def test_losses_that_come_and_pass_by_themselves_leave_the_pace(up_bps: float) -
 
 def test_what_passes_by_itself_hides_no_slower_line() -> None:
     result = trial(far(loss=FADES, relay=Relay(0.5, RATE_BPS / 2, 4 * WIRE)), video(2, 3200))
-    # A line of half the rate, whose queue holds four packets. Where a quarter is lost before it, a third more passes it.
+    # A line of half the rate with a queue of four packets: where a quarter is lost before it, a third more passes.
     assert wire_rate(result, 800, 3200) < 1.2 * RATE_BPS / 2
