@@ -61,8 +61,11 @@ class Axis:
         return len(self.rows)
 
 
-def axis_of(key: str, given: Any, where: str) -> Axis:
-    """The axis of one key; raises :class:`InputError`, which begins with ``where``."""
+def axis_of(key: str, given: Any, where: str, *, alone: bool = True) -> Axis:
+    """The axis of one key; raises :class:`InputError`, which begins with ``where``.
+
+    One that varies together with others may have a value several times.
+    """
     check_key(key, where)
     name = key.removeprefix(OF_WORDS)
     if isinstance(given, dict):
@@ -79,7 +82,7 @@ def axis_of(key: str, given: Any, where: str) -> Axis:
         )
     if not values:
         raise InputError(f"{where}: has no values")
-    if (twice := _twice(values)) is not None:
+    if alone and (twice := _twice(values)) is not None:
         raise InputError(f"{where}: has {twice} twice")
     return Axis((key,), (name,), tuple((value,) for value in values))
 
@@ -104,11 +107,10 @@ def zipped(axes: Iterable[Axis], where: str) -> Axis:
     if len({len(one) for one in axes}) > 1:
         said = ", ".join(f"{one.keys[0]} has {len(one)}" for one in axes)
         raise InputError(f"{where}: keys that vary together need as many values each: {said}")
-    return Axis(
-        tuple(one.keys[0] for one in axes),
-        tuple(one.names[0] for one in axes),
-        tuple(tuple(one.rows[place][0] for one in axes) for place in range(len(axes[0]))),
-    )
+    rows = tuple(tuple(one.rows[place][0] for one in axes) for place in range(len(axes[0])))
+    if (twice := _twice(list(rows))) is not None:
+        raise InputError(f"{where}: has {twice} twice")
+    return Axis(tuple(one.keys[0] for one in axes), tuple(one.names[0] for one in axes), rows)
 
 
 def flattened(table: Mapping[str, Any], where: str, above: str = "") -> dict[str, Any]:

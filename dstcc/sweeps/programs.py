@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from traceback import format_exc
 from typing import Any
 
+from dstcc_kernel import source
 from dstcc_kernel.backend import built
 from dstcc_kernel.endhosts.mission import HERE
 from dstcc_kernel.endhosts.planning import Options, meaning, options_of, plan
@@ -44,8 +46,7 @@ class ProgramRuns:
                 "programs: missing; [programs] of the scenario says what runs, as study.programs has it"
             )
         with meaning(scenario.programs):
-            facts = built().facts
-            maker = made_by("kernel", f"{facts['version']} {str(facts['sha256'])[:12]}")
+            maker = _maker(source.release().name)
             for seed in scenario.seeds:
                 one = scenario.model_copy(update={"run": scenario.run.model_copy(update={"seed": seed})})
                 options = options_of(one)
@@ -104,7 +105,23 @@ def files_of_commands(options: Options) -> list[str]:
     for words in (options.command, *(tuple(shlex.split(text)) for _, text in options.on)):
         places = [Path(shutil.which(words[0]) or words[0])]
         places += [options.here / word.removeprefix(f"{HERE}/") for word in words if len(word) < LONGEST_PATH]
-        found += [
-            file_sha256(path, InputError) for path in places if "\0" not in str(path) and path.is_file()
-        ]
+        found += [_content(path) for path in places if "\0" not in str(path) and path.is_file()]
     return found
+
+
+def _content(path: Path) -> str:
+    about = path.stat()
+    return _content_of(path, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache
+def _content_of(path: Path, _size: int, _changed_ns: int) -> str:
+    """Read once while it stays as it is: all points of a study have the same Python."""
+    return file_sha256(path, InputError)
+
+
+@cache
+def _maker(_release: str) -> str:
+    """What carries the runs of the kernel that is meant."""
+    facts = built().facts
+    return made_by("kernel", f"{facts['version']} {str(facts['sha256'])[:12]}")

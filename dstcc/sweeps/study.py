@@ -237,7 +237,13 @@ def _axes(document: Mapping[str, Any], source: str) -> tuple[Axis, ...]:
         if len(keys) < 2:
             raise InputError(f"{where}: needs two keys or more, which vary together")
         axes.append(
-            zipped((axis_of(key, given, f"{where}.{shortened(key)}") for key, given in keys.items()), where)
+            zipped(
+                (
+                    axis_of(key, given, f"{where}.{shortened(key)}", alone=False)
+                    for key, given in keys.items()
+                ),
+                where,
+            )
         )
     for what, names in (
         ("key", [k for axis in axes for k in axis.keys]),

@@ -5,13 +5,15 @@
     quic.py get HOST BYTES [KNOBS]
 
 Both end with a line of JSON. A knob that a stack has not is refused (exit code 2). The loop is a socket, the stack's
-next timer and nothing else; times are of the program's clock, from its start.
+next timer and nothing else; times are of the program's clock, from its start. A time may be a sum of products, like
+``2*480+21600``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import select
 import signal
 import socket
@@ -195,6 +197,11 @@ class Client(End):
             self.over = True
 
 
+def seconds(text: str) -> float:
+    """A number, or a sum of products of some: ``2*480+21600``."""
+    return sum(math.prod(map(float, term.split("*"))) for term in text.split("+"))
+
+
 def certificate() -> tuple[Path, Path]:
     """A key and a certificate signed with it, in the current folder."""
     paths = Path("cert.pem"), Path("key.pem")
@@ -249,8 +256,8 @@ def main() -> int:
     """Read the command line."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--stack", choices=STACKS, default=STACKS[0])
-    common.add_argument("--initial-rtt", type=float, metavar="S", help="assumed until there is a sample")
-    common.add_argument("--idle-timeout", type=float, metavar="S")
+    common.add_argument("--initial-rtt", type=seconds, metavar="S", help="assumed until there is a sample")
+    common.add_argument("--idle-timeout", type=seconds, metavar="S")
     common.add_argument("--max-data", type=int, metavar="BYTES", help="flow control of the connection")
     common.add_argument(
         "--max-stream-data", type=int, metavar="BYTES", help="and of a stream; as of the connection"
