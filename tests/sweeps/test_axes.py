@@ -154,3 +154,13 @@ def test_a_value_is_there_once(values: list[object], twice: str | None) -> None:
     else:
         with pytest.raises(InputError, match=f"^study: has {re.escape(twice)} twice$"):
             axis_of("link.0.loss.packet", values, "study")
+
+
+def test_keys_that_vary_together_may_repeat_values_but_not_rows() -> None:
+    """Two places, each with a break and without: a row is what must not come twice."""
+    places = axis_of("a.x", [1, 1, 2, 2], "a.x", alone=False)
+    breaks = axis_of("b.y", [0, 5, 0, 5], "b.y", alone=False)
+    assert zipped((places, breaks), "zip.0").rows == ((1, 0), (1, 5), (2, 0), (2, 5))
+    again = axis_of("a.x", [1, 1], "a.x", alone=False), axis_of("b.y", [0, 0], "b.y", alone=False)
+    with pytest.raises(InputError, match=r"zip\.0: has \[1, 0\] twice"):
+        zipped(again, "zip.0")

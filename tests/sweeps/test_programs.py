@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,11 +58,13 @@ def toy(scenario: Scenario) -> dict[str, float | None]:
 
 
 @pytest.fixture
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    facts = {"version": "6.12", "sha256": "f" * 64}
     monkeypatch.setattr(programs, "run_programs", toy)
-    monkeypatch.setattr(
-        programs, "built", lambda: SimpleNamespace(facts={"version": "6.12", "sha256": "f" * 64})
-    )
+    monkeypatch.setattr(programs, "built", lambda: SimpleNamespace(facts=facts))
+    programs._maker.cache_clear()
+    yield
+    programs._maker.cache_clear()
 
 
 @pytest.mark.usefixtures("toys")
