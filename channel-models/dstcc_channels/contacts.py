@@ -12,7 +12,8 @@ needs a run whose scenario has a start date. Rates are whole numbers, as in ION.
 microsecond, where ION has whole ones, and so may light seconds, which ION truncates. Registration (``-1``) and
 hypothetical (``0``) contacts have no times and are refused. Of a whole ``ionrc`` file the commands that say nothing of
 contacts (:data:`OTHERS`, ``m horizon`` among them: here a plan counts to its end) are skipped and named once
-(``Plan.skipped``). Those that change a plan (``d``, ``c``) are refused.
+(``Plan.skipped``), and so are sections of other programs (``## begin ltpadmin`` to ``## end ltpadmin``). Those that
+change a plan (``d``, ``c``) are refused.
 
 Source: the manual page ionrc(5) of ION-DTN, commands ``a contact``, ``a range`` and ``@``.
 """
@@ -46,6 +47,9 @@ range that is shorter than twice this."""
 OTHERS = ("1", "e", "h", "i", "l", "m", "q", "r", "s", "v", "x", "?")
 """Commands of ionadmin that are no part of a plan: start and stop, lists, echo, and ``m``, which manages ION's own
 clock, rates and horizon."""
+ADMIN = "ionadmin"
+SECTION = re.compile(r"##\s*(begin|end)\s+(\w+admin)\b.*")
+"""Around the commands of one program, in files that ``ionscript`` wrote of several."""
 CONTACT = "a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]"
 RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
 
@@ -170,9 +174,10 @@ def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact
     ranges: list[tuple[int, Range]] = []
     skipped: dict[str, None] = {}
     reference = 0.0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line, program in _lines(text):
         words = line.split()
-        if not words or words[0].startswith("#"):
+        if program != ADMIN:
+            skipped[program] = None
             continue
         clock = _Clock(reference, start)
         try:
@@ -194,6 +199,16 @@ def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact
     return Plan(
         tuple(sorted(one for _, one in contacts)), tuple(sorted(one for _, one in ranges)), tuple(skipped)
     )
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Number and text of each line that says something, and the program that it is for."""
+    program = ADMIN
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if section := SECTION.fullmatch(line.strip()):
+            program = section[2] if section[1] == "begin" else ADMIN
+        elif line.strip() and not line.lstrip().startswith("#"):
+            yield number, line, program
 
 
 def write_plan(plan: Plan, path: str | Path, start: datetime | None = None) -> None:

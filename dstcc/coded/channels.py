@@ -7,6 +7,7 @@ over it.
     packet   one probability, for ever                table    the probability at that time: the model is the table
     states   e_s exp(Q t), Q the chain's rates        ramp     of the starts that the draw allows, those that agree with
                                                                what the probability was
+    row      a path over nodes: 1 - (1 - p) (1 - q) of its hops
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from dstcc.scenario.draws import drawing
 from dstcc.scenario.fields import Draw
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import Float64Array, Loss
+    from collections.abc import Sequence
+
+    from dstcc.engine.config import Float64Array, Link, Loss
     from dstcc.scenario import Scenario
     from dstcc.scenario.losses import LossModel
 
@@ -165,23 +168,58 @@ def _spread(value: float | Draw, even: Float64Array) -> Float64Array:
     return low + (high - low) * even if value.uniform is not None else low * (high / low) ** even
 
 
-def laws_of(scenario: Scenario, seed: int, losses: list[Loss]) -> list[Law]:
-    """The loss model of each link. Raises :class:`InputError` for a kind of loss whose model is not known here."""
-    laws: list[Law] = []
-    if scenario.node:
-        raise InputError(f"{scenario.scenario.name}: node: a ladder has loss models of links, not of nodes")
-    for number, (link, loss) in enumerate(zip(scenario.link, losses, strict=True)):
-        model = link.loss
-        if loss.kind not in ("none", "packet", "schedule"):
-            raise InputError(
-                f"{scenario.scenario.name}: link.{number}.loss: a ladder has loss models of the kinds {', '.join(LAWS)}"
-            )
-        if model is not None and model.states is not None:
-            chain = model.chain(drawing(seed, link.name, "loss", chain_until_s(scenario)))
-            assert chain is not None
-            laws.append(Hidden(model, chain.t_ns, chain.state))
-        elif model is not None and model.ramp is not None:
-            laws.append(Ramps(model, loss))
-        else:
-            laws.append(Certain(loss))
-    return laws
+class Row:
+    """A path over nodes: a packet passes where each hop lets it, which it meets a light time after the hop before."""
+
+    def __init__(self, hops: Sequence[tuple[float, Law]]) -> None:
+        """``hops``: how long after its sending a packet meets each, and its loss model."""
+        self._hops = hops
+
+    @property
+    def foretells(self) -> bool:
+        """Whether one of them does."""
+        return any(law.foretells for _, law in self._hops)
+
+    def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
+        """Of chances that know nothing of each other."""
+        beliefs = [
+            law.expect(None if known_s is None else known_s + after_s, times_s + after_s)
+            for after_s, law in self._hops
+        ]
+        whole = beliefs[0]
+        for belief in beliefs[1:]:
+            pairs = whole[..., :, None] * belief[..., None, :]
+            whole = np.asarray(pairs.reshape(*pairs.shape[:-2], -1) @ BOTH)
+        return whole
+
+
+BOTH: Float64Array = on_grid(1 - np.multiply.outer(1 - GRID, 1 - GRID).ravel())
+"""(points x points, points): the chance of a loss on either of two hops, by that on each."""
+
+
+def laws_of(scenario: Scenario, seed: int, lines: Sequence[Link]) -> list[Law]:
+    """The loss model of each link, or of each path over nodes; ``lines`` are the scenario's links as the seed drew
+    them. Raises :class:`InputError` for a kind of loss whose model is not known here."""
+    laws = [_law_of(scenario, seed, number, line.loss) for number, line in enumerate(lines)]
+    rows: list[Law] = []
+    for way in scenario.ways:
+        light_s = np.cumsum([0.0, *(lines[i].delay_ns[0] / 1e9 for i in way.links)])
+        hops = [(float(after_s), laws[i]) for after_s, i in zip(light_s, way.links, strict=False)]
+        lossy = [hop for hop, i in zip(hops, way.links, strict=True) if lines[i].loss.kind != "none"]
+        rows.append(hops[0][1] if len(hops) == 1 else Row(lossy or hops[:1]))
+    return rows
+
+
+def _law_of(scenario: Scenario, seed: int, number: int, loss: Loss) -> Law:
+    link, model = scenario.link[number], scenario.link[number].loss
+    if loss.kind not in ("none", "packet", "schedule"):
+        raise InputError(
+            f"{scenario.scenario.name}: link.{number}.loss: a ladder has loss models of the kinds {', '.join(LAWS)}"
+        )
+    if model is not None and model.states is not None:
+        chain = model.chain(drawing(seed, link.name, "loss", chain_until_s(scenario)))
+        assert chain is not None
+        return Hidden(model, chain.t_ns, chain.state)
+    if model is not None and model.ramp is not None:
+        return Ramps(model, loss)
+    return Certain(loss)

@@ -110,6 +110,7 @@ def _check(config: EngineConfig) -> None:
     green = config.transport.parameters.get("ltp", {}).get("green_from_layer", ())
     wire = _most_wire_bytes(config)
     nodes = [hop.node for link in config.links for hop in link.onward]
+    small = next((node for node in nodes if node.storage_bytes < wire), None)
     for broken, rule in (
         (config.transport.congestion != "ltp", "a node that takes custody has ltp on its links"),
         (any(node.forwards != CUSTODY for node in nodes), "all nodes take custody, or none"),
@@ -117,13 +118,14 @@ def _check(config: EngineConfig) -> None:
         (len(green) > 0, "nobody acknowledges a green layer"),
         (any(link.flows for link in config.links), "others' connections need nodes that forward packets"),
         (config.trace, "packets of paths over nodes are not traced"),
-        (
-            any(node.storage_bytes < wire for node in nodes),
-            f"storage holds the largest layer, {wire} bytes on the wire",
-        ),
     ):
         if broken:
             raise ValueError(f"custody: {rule}")
+    if small is not None:
+        raise ValueError(
+            f"custody: '{small.name}' has {small.storage_bytes} bytes; storage holds the largest layer, {wire} bytes "
+            "on the wire"
+        )
 
 
 def _most_wire_bytes(config: EngineConfig) -> int:

@@ -13,6 +13,7 @@ from dstcc.coded.channels import laws_of
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.rules import CHOICES, Automatic, Constant, Random
 from dstcc.errors import InputError
+from dstcc.scenario.draws import draw_lines
 from dstcc.stats import Estimate, Paired, mean_estimate, paired_difference
 
 from .believing import PlannerOnBelief, PlannerOnLaw
@@ -229,10 +230,7 @@ def _climb(
     name = fleet.scenario.scenario.name
     laws = [
         [links[link] for link in fleet.links]
-        for links in (
-            laws_of(fleet.scenario, seed, [link.loss for link in config.links])
-            for seed, config in zip(fleet.seeds, fleet.configs, strict=True)
-        )
+        for links in (laws_of(fleet.scenario, seed, draw_lines(fleet.scenario, seed)) for seed in fleet.seeds)
     ]
     on_law = PlannerOnLaw(laws)
     steered: list[tuple[str, Sender]] = [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from dstcc.engine import EngineConfig
 from dstcc.engine.config import Link
@@ -115,9 +117,49 @@ def _notes(
         if found.least_ns == NEVER_NS:
             stuck += 1
             yield f"path {way.name}: nothing arrives within the run: {_why(path, found, config.duration_ns)}"
+            continue
+        back = [_back(line) for line in reversed(path)]
+        answer = passage(back, config.duration_ns)
+        if answer.least_ns == NEVER_NS:
+            yield (
+                f"path {way.name}: no answer comes back within the run: {_why(back, answer, config.duration_ns)}, on "
+                "the way back"
+            )
     if stuck == len(passages):
         yield "nothing can arrive: no path has contacts one after the other"
+    else:
+        yield from _too_little(config, passages)
     yield from _unused(scenario)
+
+
+def _back(line: Line) -> Line:
+    """The acknowledgements' direction."""
+    link = line.link
+    outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    up = replace(
+        link,
+        rate_bps=link.up_rate_bps,
+        rate_t_ns=link.up_rate_t_ns,
+        rate_share=link.up_rate_share,
+        hidden_t_ns=(),
+        hidden_share=(),
+        outages_ns=outages,
+    )
+    return Line(line.name, line.head, line.tail, up)
+
+
+def _too_little(config: EngineConfig, passages: list[tuple[list[Line], Passage]]) -> Iterator[str]:
+    """Where all paths together carry less than the smallest layer."""
+    if not len(config.objects.payload_bytes):
+        return
+    run = np.array([0]), np.array([config.duration_ns])
+    most = sum(min(float(line.carried_bits(*run)[0]) for line in path) / 8 for path, _ in passages)
+    smallest = int(config.objects.payload_bytes.min())
+    if most < smallest:
+        yield (
+            f"no layer can arrive whole: all paths carry {most:,.0f} bytes within the run, the smallest layer has "
+            f"{smallest:,}"
+        )
 
 
 def _why(lines: list[Line], found: Passage, until_ns: int) -> str:

@@ -162,6 +162,10 @@ def rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], 
     for number, (before, after) in enumerate(pairwise(rows), 1):
         if after[0] <= before[0]:
             raise broken(f"times must rise, but row {number} is at {after[0]:g} s after {before[0]:g} s")
+        if ns(after[0]) == ns(before[0]):
+            raise broken(
+                f"rows are a nanosecond apart at least, but row {number} is at {after[0]!r} s after {before[0]!r} s"
+            )
     return rows
 
 

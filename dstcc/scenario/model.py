@@ -55,6 +55,7 @@ from .fields import (
     ScenarioTable,
     Seconds,
     broken,
+    ns,
 )
 from .lanes import check_window, check_windows
 from .losses import LossModel
@@ -152,6 +153,8 @@ def _disjoint(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float
     for start, end in rows:
         if end <= start:
             raise broken(f"an outage ends after it starts, unlike [{start:g}, {end:g}]")
+        if ns(end) == ns(start):
+            raise broken(f"an outage lasts a nanosecond at least, unlike [{start!r}, {end!r}]")
     for (start, end), (later, until) in pairwise(rows):
         if later < end:
             raise broken(

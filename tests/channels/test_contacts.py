@@ -265,3 +265,24 @@ e 1
     assert plan.skipped == ("1", "s", "m horizon", "m production", "e")
     assert len(plan.contacts) == len(plan.ranges) == 1
     assert parse_plan("a contact +0 +10 1 2 5").skipped == ()
+
+
+def test_of_a_file_for_several_programs_the_sections_of_others_are_skipped() -> None:
+    text = """\ufeff## begin ionadmin
+a contact +0 +10 1 2 5
+a range +0 +10 1 2 3
+## end ionadmin
+## begin ltpadmin
+a span 2 10 10 1400 1400 1 'udplso localhost:1114'
+## end ltpadmin
+## begin ipnadmin
+a plan 2 ltp/2
+## end ipnadmin
+## begin with one more
+a contact +20 +30 1 2 5
+"""
+    plan = parse_plan(text)
+    assert plan.skipped == ("ltpadmin", "ipnadmin")
+    assert [one.from_s for one in plan.contacts] == [0, 20]
+    with pytest.raises(InputError, match="a line is 'a contact"):
+        parse_plan("a span 2 10 10 1400 1400 1 'udplso localhost:1114'\n")

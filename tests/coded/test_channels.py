@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,11 @@ from dstcc.coded.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
 from dstcc.coded.fleet import Fleet
 from dstcc.engine import Loss
 from dstcc.errors import InputError
+from dstcc.scenario.draws import draw_lines
+from dstcc.scenario.load import parse_scenario
 from dstcc.scenario.losses import LossModel
 
-from .missions import short
+from .missions import TEXT, short
 
 
 def mean(belief: np.ndarray) -> np.ndarray:
@@ -74,7 +78,7 @@ def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
     scenario = short(tmp_path)
     from dstcc.scenario import draw_links
 
-    (law,) = laws_of(scenario, 4, [link.loss for link in draw_links(scenario, 4)])
+    (law,) = laws_of(scenario, 4, draw_links(scenario, 4))
     assert isinstance(law, Hidden)
     (link,) = draw_links(scenario, 4)
     for at in (0.0, 33.0, 150.0, 299.0):
@@ -83,7 +87,7 @@ def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"link\.0\.loss: a ladder has loss models of the kinds packet, table, ramp, states"
     ):
-        laws_of(scenario, 1, [Loss("gilbert-elliott", p=0.1, r=0.1)])
+        laws_of(scenario, 1, [replace(link, loss=Loss("gilbert-elliott", p=0.1, r=0.1))])
 
 
 @pytest.mark.parametrize(
@@ -107,9 +111,36 @@ def test_a_law_foretells_where_what_it_expects_is_the_truth(
     times = np.linspace(0, 250, 26)
     true = []
     for seed, config in zip(fleet.seeds, fleet.configs, strict=True):
-        (law,) = laws_of(scenario, seed, [link.loss for link in config.links])
+        (law,) = laws_of(scenario, seed, config.links)
         assert law.foretells == foretells
         of = config.links[0].loss
         chance = np.interp(times, np.array(of.t_ns or (0,)) / 1e9, of.rates or (of.rate,))
         true.append(np.abs(mean(law.expect(None, times)) - chance).max() < 0.01 and np.ptp(chance) > 0)
     assert all(true) == foretells
+
+
+def test_a_path_loses_what_either_hop_does() -> None:
+    """A chance of 0.1 in front of one of 0.2: 0.28. The second hop is met 10 s after the first, and its loss sets in at
+    100 s, for packets that leave at 90 s; a hop that loses nothing adds nothing."""
+    near = {
+        "name": "near",
+        "from": "rover",
+        "to": "orbiter",
+        "rate_bps": 1e5,
+        "delay_s": 10,
+        "loss": {"packet": 0.1},
+    }
+    far = {"name": "far", "from": "orbiter", "to": "earth", "rate_bps": 1e5, "delay_s": 5}
+    document = {
+        **tomllib.loads(TEXT),
+        "scenario": {"name": "net", "duration_s": 600},
+        "node": [{"name": "rover"}, {"name": "orbiter", "storage_bytes": 1_000_000}, {"name": "earth"}],
+        "link": [near, {**far, "loss": {"table": [[99.9, 1e-5], [100, 0.2]]}}],
+        "path": [{"via": ["near", "far"]}],
+    }
+    for first, chances in (({"packet": 0.1}, [0.1, 0.28]), (None, [1e-5, 0.2])):
+        near["loss"] = first
+        scenario = parse_scenario(document, source="net.toml")
+        (law,) = laws_of(scenario, 1, draw_lines(scenario, 1))
+        assert law.foretells
+        assert mean(law.expect(3.0, np.array([80.0, 95.0]))) == pytest.approx(chances, rel=0.05)

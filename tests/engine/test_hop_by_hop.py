@@ -282,7 +282,7 @@ def test_two_hops_with_ample_storage_carry_98_percent_of_the_lesser_rate():
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [
-        ({"storage_bytes": 4000}, "storage holds the largest layer, 4500 bytes"),
+        ({"storage_bytes": 4000}, "'n1' has 4000 bytes; storage holds the largest layer, 4500 bytes"),
         ({"forwards": "packets"}, "ltp goes over single hops"),
     ],
 )

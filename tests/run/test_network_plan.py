@@ -75,6 +75,21 @@ def test_what_never_arrives_is_told_with_the_reason() -> None:
     assert "link x has its last contact until 0.5 s, and what comes to it over uhf comes later" in why
 
 
+def test_that_no_answer_comes_back_is_told() -> None:
+    _, scenario = plan(outages=[], up_outages=[[0, 1000]])
+    assert notes_on_network(scenario, load_source(scenario)) == (
+        "path relayed: no answer comes back within the run: link x is never up, on the way back",
+    )
+
+
+def test_that_no_layer_fits_is_told() -> None:
+    """Fifty seconds of contact at 24 bit/s are 150 bytes."""
+    _, scenario = plan(rate_bps=24)
+    assert notes_on_network(scenario, load_source(scenario)) == (
+        "no layer can arrive whole: all paths carry 150 bytes within the run, the smallest layer has 1,460",
+    )
+
+
 def test_a_link_on_no_path_is_named() -> None:
     spare = {"name": "spare", "from": "rover", "to": "earth", "rate_bps": 1_000, "delay_s": 10}
     scenario = parse_scenario({**NET, "link": [*NET["link"], spare]}, source="net.toml")

@@ -352,6 +352,11 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ),
         ({"transport": {"congestion": "fixed", "fixed_cwnd_segments": [1, 2]}}, "2 values for 4 paths"),
         ({"link__1__up_outages": [[5, 4]]}, "link.1.up_outages"),
+        ({"link__0__outages": [[5, 5.0000000001]]}, "link.0.outages: an outage lasts a nanosecond at least"),
+        (
+            {"link__0__rate_bps": [[0, 1e5], [5, 1e4], [5.0000000001, 1e5]]},
+            "link.0.rate_bps: rows are a nanosecond apart at least",
+        ),
         ({"path__2__flows": [{"congestion": "ltp"}]}, "path.2.flows.0.congestion"),
     ],
 )  # fmt: skip
@@ -365,7 +370,9 @@ def test_storage_that_holds_no_layer_is_refused_before_the_work() -> None:
     """Two seconds of 20 kbit/s are 5,000 bytes in four packets: 5,160 on the wire."""
     scenario = network(**CUSTODY, node__1__storage_bytes=5_000)
     source = load_source(scenario)
-    with pytest.raises(ScenarioError, match="custody: storage holds the largest layer, 5160 bytes"):
+    with pytest.raises(
+        ScenarioError, match="custody: 'a' has 5000 bytes; storage holds the largest layer, 5160"
+    ):
         engine_config(scenario, draw_trial(scenario, source, 1), "ltp", "none")
 
 
