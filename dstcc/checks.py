@@ -5,9 +5,12 @@ Each check returns a description or raises; only the needs of a simulator run, f
 
 from __future__ import annotations
 
+import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +21,8 @@ from pathlib import Path
 from .errors import DstccError
 
 OLDEST_PYTHON = (3, 11)
+GUEST_MB = 512
+"""Free memory for a guest of a small trial."""
 
 
 class Lacking(Exception):  # noqa: N818 - not an error: the answer of a check
@@ -169,6 +174,41 @@ def _kernel_build() -> str:
     return f"{source.release().package} {version} and the programs that build it"
 
 
+def _guest_programs() -> str:
+    """What compiles the programs that run in a guest, trials' and their own."""
+    missing = [name for name in ("gcc", "g++") if shutil.which(name) is None]
+    if missing:
+        raise Lacking(f"no {' and no '.join(missing)}")
+    return "gcc and g++ compile what runs in a guest"
+
+
+def _guest_room() -> str:
+    """Where a guest's memory is: in the first of these places with room, from which code may be executed."""
+    folder = Path("/dev/shm")
+    folder = folder if folder.is_dir() else Path(tempfile.gettempdir())
+    found = os.statvfs(folder)
+    free_mb = found.f_bavail * found.f_frsize / 1e6
+    if free_mb < GUEST_MB:
+        raise Lacking(f"{free_mb:,.0f} MB are free in {folder}; a guest has {GUEST_MB} MB and more")
+    if found.f_flag & os.ST_NOEXEC:
+        raise Lacking(f"{folder} is mounted noexec")
+    return f"{free_mb:,.0f} MB in {folder}"
+
+
+def _trace() -> str:
+    """Whether a process may trace its own child, as User-Mode Linux does."""
+    code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
+    if subprocess.run([sys.executable, "-S", "-c", code], timeout=30, check=False).returncode != 0:
+        raise Lacking("this host forbids ptrace")
+    return "a process may trace its children"
+
+
+def _tshark() -> str:
+    if shutil.which("tshark") is None:
+        raise Lacking("not installed")
+    return _output("tshark", "--version").splitlines()[0]
+
+
 def _isal() -> str:
     native = import_module("dstcc_kernel.native")
     if not native.has_library("isal"):
@@ -239,6 +279,14 @@ CHECKS = (
         "gcc, and a host with Landlock (Linux 5.19) that lets its users make user namespaces; not a container that "
         "forbids them",
     ),
+    Check("guest programs", _guest_programs, "apt install gcc g++"),
+    Check(
+        "guest memory",
+        _guest_room,
+        "a larger /dev/shm (docker run --shm-size 2g), or TMPDIR on a disk with room",
+    ),
+    Check("ptrace", _trace, "a host that allows it (docker run --security-opt seccomp=unconfined)"),
+    Check("tshark", _tshark, "apt install tshark: it decodes captures of trials and programs"),
     Check("ISA-L", _isal, "apt install libisal-dev g++"),
     Check("pyroute2", _pyroute2, "pip install 'dstcc[kernel]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),

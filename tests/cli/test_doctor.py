@@ -100,3 +100,18 @@ def test_a_machine_that_cannot_build_the_kernel(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dstcc_kernel.source.version", lambda: None)
     row = next(row for row in json.loads(doctor("--json").stdout) if row["check"] == "kernel source")
     assert row["detail"] == "the kernel's source is not here: apt install linux-source-6.12"
+
+
+def test_what_guests_need_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    by_name = {check.name: check for check in checks.CHECKS}
+    for name in ("guest programs", "guest memory", "ptrace"):
+        assert checks.find(by_name[name]).ok, name
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert checks.find(by_name["guest programs"]).detail == "no gcc and no g++"
+    assert checks.find(by_name["tshark"]).remedy == by_name["tshark"].remedy
+    monkeypatch.setattr(checks, "GUEST_MB", 1 << 40)
+    assert "MB are free in /dev/shm" in checks.find(by_name["guest memory"]).detail
+    monkeypatch.setattr(checks.sys, "executable", "/bin/false")
+    assert checks.find(by_name["ptrace"]).detail == "this host forbids ptrace"
