@@ -55,6 +55,7 @@ test: $(TESTING) kernel  ## lint and the whole test suite
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples --dstcc-allow-extensions
 
 test-slow: $(TESTING)  ## the suites that take longer
+	scripts/setup-debian.sh kernel programs
 	$(BIN)/python -m pytest -n 2 -m 'slow and not cluster'
 
 test-cluster: $(TESTING)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the Debian packages dstcc uses, each with its reason; does nothing when all are there.
 #
-#   scripts/setup-debian.sh [kernel] [test] [cluster]    what dstcc itself is built with, and what the words name
+#   scripts/setup-debian.sh [kernel] [test] [programs] [cluster]    what dstcc itself is built with, and what the words name
 set -eu
 
 # package        why
@@ -38,6 +38,29 @@ tshark           decodes what trials put on the wire
 sparse           checks our module's C
 libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 "
+PROGRAMS="
+atftp            a table flies these over links to the Moon, Mars and Jupiter
+atftpd           likewise
+bind9-dnsutils   likewise
+chrony           likewise
+dnsmasq-base     likewise
+git              likewise
+gstreamer1.0-plugins-base  likewise
+gstreamer1.0-plugins-good  likewise
+gstreamer1.0-tools  likewise
+libcoap3-bin     likewise
+mosquitto        likewise
+mosquitto-clients  likewise
+ntpsec-ntpdig    likewise
+openssh-client   likewise
+openssh-server   likewise
+python3-aiosmtpd  likewise
+redis-server     likewise
+redis-tools      likewise
+socat            likewise
+swaks            likewise
+wget             likewise
+"
 CLUSTER="
 slurmctld        sweeps are tested on Slurm's real daemons
 slurmd           likewise
@@ -48,8 +71,9 @@ for word in "$@"; do
     case $word in
         kernel) PACKAGES="$PACKAGES$KERNEL" ;;
         test) PACKAGES="$PACKAGES$TEST" ;;
+        programs) PACKAGES="$PACKAGES$PROGRAMS" ;;
         cluster) PACKAGES="$PACKAGES$CLUSTER" ;;
-        *) echo "usage: scripts/setup-debian.sh [kernel] [test] [cluster]" >&2; exit 2 ;;
+        *) echo "usage: scripts/setup-debian.sh [kernel] [test] [programs] [cluster]" >&2; exit 2 ;;
     esac
 done
 
