@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,5 +114,5 @@ def test_what_guests_need_is_named_where_it_is_missing(
     assert checks.find(by_name["tshark"]).remedy == by_name["tshark"].remedy
     monkeypatch.setattr(checks, "GUEST_MB", 1 << 40)
     assert "MB are free in /dev/shm" in checks.find(by_name["guest memory"]).detail
-    monkeypatch.setattr(checks.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     assert checks.find(by_name["ptrace"]).detail == "this host forbids ptrace"
