@@ -40,7 +40,7 @@ NEVER = "With no capability: "
 """How the line begins of a transport that works with none, for one reason."""
 OTHERS = "With every other transport: "
 """How the line of capabilities begins below such transports."""
-BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot", "a protocol of one hop")
+BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
 """Refusals that no version could lift, by words that they hold."""
 
 

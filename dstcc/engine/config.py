@@ -420,6 +420,20 @@ class Restarts:
     """Whether what was not acknowledged is on its disk."""
 
 
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """What connections before a restart have put on paths over nodes: a row for each packet, in the order in which they
+    come to the first node on their way."""
+
+    path: Int64Array
+    up: Int64Array
+    """1 on the way back."""
+    at_ns: Int64Array
+    bytes: Int64Array
+    """On the wire."""
+    layer: Int64Array
+
+
 @dataclass(frozen=True)
 class EngineConfig:
     """One trial, wholly resolved."""
@@ -441,7 +455,9 @@ class EngineConfig:
     restarts: Restarts | None = None
     """Of the sender; for :func:`dstcc.engine.simulate` and for policies that drive a trial, not for a stepper."""
     ledger: bool = False
-    """Tell at the end what the sender knows to be acknowledged of each layer."""
+    """Tell at the end what the sender knows to be acknowledged of each layer, and what was put on paths over nodes."""
+    earlier: Earlier | None = None
+    """Of a connection after a restart."""
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
@@ -726,6 +742,8 @@ class Ledger:
     """From a layer's first byte on: what the receiver is known to have handed on, or (``ltp``) to hold."""
     begun_bytes: Int64Array
     """What was sent of it at least once."""
+    entered: Earlier | None = None
+    """Packets of either end that came to a node, or are on their way there."""
 
 
 @dataclass(frozen=True)

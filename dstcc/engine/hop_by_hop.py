@@ -64,7 +64,7 @@ def stages_of(config: EngineConfig) -> tuple[Stage, ...]:
     """The stages, each in front of those behind it.
 
     Raises ValueError where links lead in a circle, and for what custody does not have: coded segments, green layers,
-    others' connections, packet logs, storage that does not hold a layer.
+    others' connections, storage that does not hold a layer.
     """
     _check(config)
     lines, rows = lines_of(config)
@@ -117,7 +117,6 @@ def _check(config: EngineConfig) -> None:
         (config.coding is not None, "segments of ltp are not coded over nodes that take custody"),
         (len(green) > 0, "nobody acknowledges a green layer"),
         (any(link.flows for link in config.links), "others' connections need nodes that forward packets"),
-        (config.trace, "packets of paths over nodes are not traced"),
     ):
         if broken:
             raise ValueError(f"custody: {rule}")
@@ -217,7 +216,7 @@ def hop_by_hop(config: EngineConfig) -> EngineResult:
     stages = stages_of(config)
     raw = _engine.simulate_hop_by_hop(
         [stage.config for stage in stages],
-        [stage.node for stage in stages[1:]],
+        [_sender(config), *(stage.node for stage in stages[1:])],
         [list(stage.leads_to) for stage in stages],
         [list(stage.places) for stage in stages],
         [[(t.tolist(), at.tolist()) for t, at in stage.onward] for stage in stages],
@@ -240,6 +239,21 @@ def hop_by_hop(config: EngineConfig) -> EngineResult:
             for stage, one in zip(stages, raw["stages"], strict=True)
             for place, hop in zip(stage.places, one["hops"], strict=True)
         ),
+    )
+
+
+def _sender(config: EngineConfig) -> Node:
+    """The first stage's node, which restarts as the sender does, its spool being what it keeps."""
+    restarts = config.restarts
+    if restarts is None:
+        return Node("", -1, forwards=CUSTODY)
+    return Node(
+        "",
+        -1,
+        forwards=CUSTODY,
+        restart_ns=restarts.at_ns,
+        boot_ns=restarts.boot_ns,
+        keeps_over_restart=restarts.spool,
     )
 
 

@@ -9,6 +9,10 @@
     coded   blocks of layers, and matrices of ``ltp``, end with their connection: what is sent again is coded anew
 
 What arrives after a restart is found by the same trial with links that are dark from then on.
+
+Over nodes that forward packets what was on its way then is still there: each connection's trial has, from the first
+node on, the packets of those before it (:class:`~dstcc.engine.config.Earlier`). What comes later never takes their
+room.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ import numpy as np
 
 from .config import (
     NEVER_NS,
+    Earlier,
     EngineConfig,
     EngineResult,
+    HopResult,
+    NodeResult,
     ObjectResults,
     Objects,
     Samples,
@@ -86,6 +93,7 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
     acknowledged, again = np.zeros_like(objects.payload_bytes), np.zeros_like(objects.payload_bytes)
     dead = np.zeros(len(rows), dtype=np.bool_)  # given up, by choice or by the restart
     stretches: list[_Stretch] = []
+    earlier: Earlier | None = None
     for at_ns in (*restarts.at_ns, NEVER_NS):
         left = Objects(
             chunk=objects.chunk[rows],
@@ -95,7 +103,15 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
             deadline_ns=objects.deadline_ns[rows],
         )
         coding = coding_of(config.coding, rows)
-        one = replace(config, objects=left, coding=coding, begin_ns=begin_ns, restarts=None, ledger=True)
+        one = replace(
+            config,
+            objects=left,
+            coding=coding,
+            begin_ns=begin_ns,
+            restarts=None,
+            ledger=True,
+            earlier=earlier,
+        )
         last = at_ns >= config.duration_ns
         sent = run(one if last else replace(one, duration_ns=at_ns))
         over = last or sent.end_ns < at_ns
@@ -105,6 +121,7 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
         begin_ns = at_ns + restarts.boot_ns
         if over or sent.ledger is None or begin_ns >= config.duration_ns:
             break
+        earlier = _with_entered(config, earlier, heard)
         known = sent.ledger.acknowledged_bytes
         again[rows] = np.maximum(sent.ledger.begun_bytes, again[rows]) - known
         acknowledged = acknowledged.copy()
@@ -125,7 +142,14 @@ def _check(config: EngineConfig) -> None:
     for broken, rule in (
         (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
         (any(link.relay for link in config.links), "a relay's queue would go on, which is not modelled"),
-        (any(link.onward for link in config.links), "a node's queue would go on, which is not modelled"),
+        (
+            any(hop.node.forwards != "packets" for link in config.links for hop in link.onward),
+            "a node that ends connections would go on with one that its sender lost",
+        ),
+        (
+            any(hop.node.when_full != "drop-tail" for link in config.links for hop in link.onward),
+            "what is stored of an earlier connection would make room for a later one; when_full = 'drop-tail'",
+        ),
         (len(green) > 0, "nobody acknowledges a green layer"),
         (config.trace, "packet logs are of one connection"),
     ):
@@ -136,11 +160,25 @@ def _check(config: EngineConfig) -> None:
 def _dark_from(config: EngineConfig, at_ns: int) -> EngineConfig:
     """Nothing leaves any more from then on, and all that is in flight arrives."""
     longest_ns = max(max(link.delay_ns) for link in config.links)
+    last_ns = NEVER_NS if any(link.onward for link in config.links) else at_ns + longest_ns + 1
     links = []
     for link in config.links:
         until = tuple((a, min(b, at_ns)) for a, b in link.unannounced_ns if a < at_ns)
         links.append(replace(link, unannounced_ns=(*until, (at_ns, FOR_GOOD_NS))))
-    return replace(config, links=tuple(links), duration_ns=min(at_ns + longest_ns + 1, config.duration_ns))
+    return replace(config, links=tuple(links), duration_ns=min(last_ns, config.duration_ns))
+
+
+def _with_entered(config: EngineConfig, earlier: Earlier | None, heard: EngineResult) -> Earlier | None:
+    """What has come to nodes, or will, of a connection and those before it."""
+    entered = heard.ledger.entered if heard.ledger is not None else None
+    if entered is None or not any(link.onward for link in config.links):
+        return None
+    over_nodes = np.array([bool(link.onward) for link in config.links])[entered.path]
+    rows = {name: column[over_nodes] for name, column in vars(entered).items()}
+    if earlier is not None:
+        rows = {name: np.concatenate([column, rows[name]]) for name, column in vars(earlier).items()}
+    order = np.argsort(rows["at_ns"], kind="stable")
+    return Earlier(**{name: column[order] for name, column in rows.items()})
 
 
 def _with_what_builds_on(objects: Objects, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -154,11 +192,15 @@ def _with_what_builds_on(objects: Objects, dead: NDArray[np.bool_]) -> NDArray[n
 def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bool_]) -> EngineResult:
     objects = _joined_objects(config, stretches, dead)
     ends = [stretch.sent.end_ns for stretch in stretches] + [int(objects.complete_ns.max())]
+    samples = _joined_samples(stretches)
+    slots = len(np.unique(samples.t_ns))
     return EngineResult(
         objects=objects,
-        samples=_joined_samples(stretches),
+        samples=samples,
         end_ns=max(ends),
         totals=_joined_totals(stretches, objects),
+        nodes=tuple(NodeResult(**_by_slot(vars(node), slots)) for node in stretches[-1].heard.nodes),
+        hops=_joined_hops(stretches, slots),
         coding=joined_coding(
             [(one.rows, one.sent.coding, one.heard.coding) for one in stretches],
             len(config.objects.payload_bytes),
@@ -222,6 +264,32 @@ def _joined_samples(stretches: list[_Stretch]) -> Samples:
     return Samples(**{name: np.concatenate(parts) for name, parts in columns.items()})
 
 
+def _joined_hops(stretches: list[_Stretch], slots: int) -> tuple[HopResult, ...]:
+    """First hops have what each connection put on them, others what the last one's trial has of all."""
+    hops = []
+    for number, last in enumerate(stretches[-1].heard.hops):
+        row = _by_slot(vars(last), slots)
+        if last.number < 0:
+            each = [_by_slot(vars(one.sent.hops[number]), slots) for one in stretches]
+            row |= {
+                name: sum(one[name] for one in each) for name in row if name not in ("number", "first_of")
+            }
+        hops.append(HopResult(**row))
+    return tuple(hops)
+
+
+def _by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:
+    """With an entry for each slot of the samples."""
+    return {
+        name: np.pad(column, (0, max(0, slots - len(column))), mode="edge" if len(column) else "constant")[
+            :slots
+        ]
+        if name.startswith("slot_")
+        else column
+        for name, column in row.items()
+    }
+
+
 def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> TransportStats:
     sent, heard = [vars(one.sent.totals) for one in stretches], [vars(one.heard.totals) for one in stretches]
     out: dict[str, Any] = {}
@@ -233,6 +301,17 @@ def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> Transpo
             out[name] = JOINED[name]((value for value in values if not isnan(value)), default=nan)
         elif first is not None:
             out[name] = sum(values)
+    last = stretches[-1].heard
+    if last.hops:  # what each connection lost on first hops, and what all did behind them
+        for name, of_hop in (
+            ("dropped_queue_packets", "dropped_packets"),
+            ("lost_channel_packets", "lost_packets"),
+        ):
+            first = [
+                sum(getattr(hop, of_hop) for hop in result.hops if hop.number < 0)
+                for result in (*(one.sent for one in stretches), last)
+            ]
+            out[name] = sum(first[:-1]) + getattr(last.totals, name) - first[-1]
     out["retransmitted_payload_bytes"] += sum(int(_repeated(one).sum()) for one in stretches)
     out["delivered_payload_bytes"] = int(objects.delivered_bytes.sum())
     return TransportStats(**out)

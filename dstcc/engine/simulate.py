@@ -9,6 +9,7 @@ from dstcc.wire import HEADER_BYTES
 from . import _engine
 from .config import (
     CodingResults,
+    Earlier,
     EngineConfig,
     EngineResult,
     FlowResult,
@@ -50,7 +51,7 @@ def simulate(config: EngineConfig) -> EngineResult:
     The same configuration gives the same result, bit for bit. Raises ValueError for a configuration that makes no
     sense and :class:`InvariantError` if the engine catches itself in a mistake.
     """
-    if takes_custody(config) and config.restarts is None:
+    if takes_custody(config):
         return hop_by_hop(config)
     if splits(config):
         check_split(config)
@@ -70,7 +71,9 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
         steps=None if raw["steps"] is None else Steps(**raw["steps"]),
         coding=None if raw["coding"] is None else CodingResults(**raw["coding"]),
-        ledger=None if raw["ledger"] is None else Ledger(**raw["ledger"]),
+        ledger=None
+        if raw["ledger"] is None
+        else Ledger(**{**raw["ledger"], "entered": Earlier(**raw["ledger"]["entered"])}),
     )
 
 

@@ -48,7 +48,7 @@ def check_split(config: EngineConfig) -> None:
             "the receiver's window ends at a node; leave receive_buffer_bytes out",
         ),
         (any(link.flows for link in config.links), "others' connections need nodes that forward packets"),
-        (config.trace, "packets of paths over nodes are not traced"),
+        (config.trace, "a packet log is of one connection, and nodes make several"),
         (
             lost is not None,
             "a restart ends a node's connections, and what it acknowledged is nowhere; with keeps_over_restart "

@@ -15,6 +15,7 @@ from dstcc import engine
 from dstcc.algorithms import controller_name
 from dstcc.engine.config import Loss
 from dstcc.errors import InputError, MissingCapabilityError
+from dstcc.scenario.network import splitting_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,12 +70,11 @@ class Simulator:
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
-        """Refuse packet logs of several connections and of paths over nodes; whatever else a scenario may say runs
-        here."""
-        if logs and any(len(way.links) > 1 for way in scenario.ways):
+        """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
+        if logs and (splitting := splitting_node(scenario)) is not None:
             raise InputError(
-                f"{scenario.scenario.name}: --qlog, --pcapng: packet logs are of single links, and a path has nodes on "
-                "it"
+                f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of "
+                "one"
             )
         if logs and scenario.transport.restart is not None:
             raise InputError(

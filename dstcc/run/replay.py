@@ -13,6 +13,7 @@ from dstcc.algorithms import OWN, RENAMED
 from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
+from dstcc.scenario.network import splitting_node
 
 from .backends import Simulator
 from .trials import Judge, Outcome, iter_trials, load_controllers, scenarios_of, trial_keys
@@ -63,9 +64,9 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         raise RunError(
             f"{run.path}: trial {trial!r}: its sender restarts, and packet logs are of one connection only"
         )
-    if trace and any(len(way.links) > 1 for way in scenario.ways):
+    if trace and (splitting := splitting_node(scenario)) is not None:
         raise RunError(
-            f"{run.path}: trial {trial!r}: packet logs are of single links, and a path has nodes on it"
+            f"{run.path}: trial {trial!r}: '{splitting}' ends connections, and packets are kept of one only"
         )
     done = next(
         iter_trials(

@@ -127,6 +127,15 @@ def nodes_on(scenario: Scenario, way: Way) -> tuple[str, ...]:
     return (str(links[0].from_), *(str(link.to) for link in links))
 
 
+def splitting_node(scenario: Scenario) -> str | None:
+    """The first node on a path that ends TCP connections; ``None``: no node does."""
+    splits = {node.name for node in scenario.node if node.forwards == "split"}
+    on_the_way = (
+        name for way in ways_of(scenario) if scenario.node for name in nodes_on(scenario, way)[1:-1]
+    )
+    return next((name for name in on_the_way if name in splits), None)
+
+
 def with_numbers(document: dict[str, Any]) -> dict[str, Any]:
     """A scenario's document in which a link's plan has the numbers of its nodes, where the link does not say others."""
     nodes, links = document.get("node"), document.get("link")
@@ -260,26 +269,32 @@ def _check_ends(scenario: Scenario, ends: set[str]) -> None:
 
 
 def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
-    longer = next((number for number, route in enumerate(routes) if len(route) > 2), None)
-    if longer is None:
+    if all(len(route) == 2 for route in routes):
         return
-    way = ways_of(scenario)[longer]
     forwards = _check_forwarding(scenario, routes)
     if forwards == "custody":
         _check_custody(scenario)
     elif forwards == "split":
         _check_split(scenario)
-    elif "ltp" in scenario.transport.congestion:
-        raise broken(
-            f"'ltp' is a protocol of one hop, whose timers are its light times; path '{way.name}' has "
-            f'{len(way.links)}, and its nodes have not forwards = "custody"',
-            key="transport.congestion",
-        )
     if scenario.transport.restart is not None:
+        _check_restart(scenario, forwards, routes)
+
+
+def _check_restart(scenario: Scenario, forwards: str, routes: list[tuple[str, ...]]) -> None:
+    """Of the sender."""
+    if forwards == "split":
         raise broken(
-            "what nodes store would still arrive; not modelled together with [[node]]",
+            "a node that splits would go on with a connection that its sender lost; not modelled",
             key="transport.restart",
         )
+    on_the_way = {name for route in routes for name in route[1:-1]}
+    for node in scenario.node:
+        if forwards == "packets" and node.name in on_the_way and node.when_full != "drop-tail":
+            raise broken(
+                f"at '{node.name}' what is stored of an earlier connection would make room for a later one; needs "
+                'when_full = "drop-tail"',
+                key="transport.restart",
+            )
 
 
 def _check_forwarding(scenario: Scenario, routes: list[tuple[str, ...]]) -> str:

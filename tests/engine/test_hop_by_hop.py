@@ -283,7 +283,6 @@ def test_two_hops_with_ample_storage_carry_98_percent_of_the_lesser_rate():
     ("broken", "rule"),
     [
         ({"storage_bytes": 4000}, "'n1' has 4000 bytes; storage holds the largest layer, 4500 bytes"),
-        ({"forwards": "packets"}, "ltp goes over single hops"),
     ],
 )
 def test_what_a_node_cannot_take_custody_of_is_refused(broken, rule):

@@ -109,13 +109,28 @@ def test_csv_has_them(run: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "nodes.csv").read_text().splitlines()) == 1 + whole.nodes().num_rows
 
 
-def test_packet_logs_are_refused_before_the_trial_is_repeated(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_packet_log_says_what_was_lost_on_the_way(run: Path, tmp_path: Path) -> None:
+    """Of what came through the first link the orbiter, whose storage is full after 20 s, drops some: sent, and lost."""
+    list(write_qlogs(load_run(run), ["open-loop+minrtt/s1"], tmp_path))
+    (written,) = tmp_path.glob("*.qlog")
+    records = [json.loads(line) for line in written.read_text().split("\x1e") if line]
+    sent = [one for one in records if one.get("name") == "transport:packet_sent"]
+    dropped = sum(row["dropped_packets"] for row in load_run(run).nodes().to_pylist())
+    assert dropped > 50
+    lost = [one for one in sent if "lost on the link" in json.dumps(one)]
+    assert len(lost) == dropped, "no link loses a packet here, and the queue of 64,000 bytes drops none"
+
+
+def test_packet_logs_are_refused_where_nodes_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = NET.replace("storage_bytes", 'forwards = "split"\nstorage_bytes').replace(
+        '"open-loop"', '"cubic"\nmode = "lanes"'
+    )
+    (tmp_path / "net.toml").write_text(split)
+    emulate(tmp_path / "net.toml", tmp_path / "run", quality=False)
     monkeypatch.setattr("dstcc.run.replay.iter_trials", None)
-    read = load_run(run)
-    with pytest.raises(RunError, match="packet logs are of single links, and a path has nodes on it"):
-        list(write_qlogs(read, ["open-loop+minrtt/s1"], tmp_path))
+    read = load_run(tmp_path / "run")
+    with pytest.raises(RunError, match="'orbiter' ends connections, and packets are kept of one only"):
+        list(write_qlogs(read, [read.trials[0]["id"]], tmp_path))
 
 
 @pytest.fixture(scope="module")

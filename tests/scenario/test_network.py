@@ -286,7 +286,6 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"node__1__storage": 5}, "node.1.storage: unknown key; did you mean 'storage_bytes'?"),
         ({"link__0__form": "a"}, "link.0.form: unknown key; did you mean 'from'?"),
         ({"scenario__duration_s": None}, "node: needs duration_s in [scenario]"),
-        ({"transport": {"congestion": "ltp"}}, "transport.congestion: 'ltp' is a protocol of one hop"),
         ({"node__2__forwards": "split"}, "node.2.forwards: 'split', but 'a' on the way has 'packets'"),
         ({**SPLIT, "node__2__storage_bytes": 0}, "node.2.storage_bytes: missing: a node that ends a connection has"),
         ({**SPLIT, "node__1__when_full": "drop-head"}, "node.1.when_full: a node drops nothing that it has acknowl"),
@@ -344,7 +343,19 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"link__0__mask_deg": 10}, "link.0.mask_deg: needs nodes with places"),
         (
             {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
-            "transport.restart: what nodes store would still arrive",
+            "transport.restart: at 'a' what is stored of an earlier connection would make room for a later one",
+        ),
+        (
+            {
+                **SPLIT,
+                "transport": {**SPLIT["transport"], "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
+            },
+            "transport.restart: a node that splits would go on with a connection that its sender lost",
+        ),
+        ({"link__0__outages": [[5, 5.0000000001]]}, "link.0.outages: an outage lasts a nanosecond at least"),
+        (
+            {"link__0__rate_bps": [[0, 1e5], [5, 1e4], [5.0000000001, 1e5]]},
+            "link.0.rate_bps: rows are a nanosecond apart at least",
         ),
         (
             {"transport": {"congestion": "cubic", "scheduler": "layer-pinned", "layer_links": ["a", "b"]}},
@@ -489,8 +500,10 @@ def test_a_node_that_no_link_reaches_is_refused() -> None:
 
 def test_a_variant_cannot_have_what_nodes_refuse() -> None:
     document = changed()
-    document["variant"] = [{"label": "by ltp", "congestion": "ltp"}]
-    with pytest.raises(ScenarioError, match=r"variant\.0.*'ltp' is a protocol of one hop"):
+    document["variant"] = [
+        {"label": "r", "congestion": "cubic", "set": {"restart": {"at_s": [5], "boot_s": 1, "spool": True}}}
+    ]
+    with pytest.raises(ScenarioError, match=r"variant\.0.*at 'a' what is stored"):
         parse_scenario(document, source="net.toml")
 
 
@@ -501,6 +514,7 @@ def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
         load_scenario(minimal, [parse_override(override)])
 
 
-def test_what_has_no_nodes_refuses_them_by_name() -> None:
-    with pytest.raises(InputError, match="packet logs are of single links"):
-        SIMULATOR.check(network(), load_source(network()), {}, logs=True)
+def test_packet_logs_are_refused_where_nodes_end_connections() -> None:
+    SIMULATOR.check(network(), load_source(network()), {}, logs=True)
+    with pytest.raises(InputError, match="'a' ends connections, and a packet log is of one"):
+        SIMULATOR.check(network(**SPLIT), load_source(network(**SPLIT)), {}, logs=True)

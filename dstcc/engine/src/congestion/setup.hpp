@@ -30,13 +30,9 @@ inline TcpState initial_state(const EngineConfig& config, std::size_t subflow) {
 
 // The subflows on a link: of all paths of which it is the first.
 inline int sharers_of(const EngineConfig& config, std::size_t link) {
-    const auto first = [&](std::size_t l) {
-        const int other = config.links[l].first_hop_of;
-        return other < 0 ? l : static_cast<std::size_t>(other);
-    };
     int sharers = 0;
     for (std::size_t l = 0; l < config.links.size(); ++l)
-        if (first(l) == first(link)) sharers += config.links[l].subflows;
+        if (first_place(config, l) == first_place(config, link)) sharers += config.links[l].subflows;
     return sharers;
 }
 

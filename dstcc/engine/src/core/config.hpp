@@ -275,6 +275,16 @@ struct CodingConfig {
     DSTCC_FIELDS(repair, table, code, place, word_packets, words, block_ns, period)
 };
 
+// What earlier connections of a sender that restarted have put on its paths over nodes, by when each packet comes to the first
+// node on its way, to Earth or back; in that order.
+struct EarlierConfig {
+    Column<std::uint8_t> path, up;
+    Column<Time> at_ns;
+    Column<std::uint32_t> bytes;
+    Column<std::uint8_t> layer;
+    DSTCC_FIELDS(path, up, at_ns, bytes, layer)
+};
+
 struct EngineConfig {
     std::uint64_t seed = 1;
     std::vector<LinkConfig> links;
@@ -283,12 +293,25 @@ struct EngineConfig {
     CodingConfig coding;
     Time slot_ns = 0, duration_ns = kNever;
     Time begin_ns = 0;    // of the connection: handshakes are due then
-    bool ledger = false;  // tell at the end what is known to be acknowledged of each layer
+    bool ledger = false;  // tell at the end what is known to be acknowledged of each layer, and what came to nodes
+    EarlierConfig earlier;
     bool trace = false;
     // A stage of a trial hop by hop: the place of each link in the whole, by which its draws are named. None: its own.
     std::vector<std::uint64_t> places;
     std::uint64_t place(std::size_t link) const { return places.empty() ? link : places[link]; }
-    DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ledger, trace)
+    DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ledger, earlier, trace)
 };
+
+// The first path over a path's first hop.
+inline std::size_t first_place(const EngineConfig& config, std::size_t path) {
+    const int other = config.links[path].first_hop_of;
+    return other < 0 ? path : static_cast<std::size_t>(other);
+}
+// The paths that begin with the same hop.
+inline int paths_from(const EngineConfig& config, std::size_t path) {
+    int paths = 0;
+    for (std::size_t l = 0; l < config.links.size(); ++l) paths += first_place(config, l) == first_place(config, path);
+    return paths;
+}
 
 }  // namespace dstcc

@@ -21,6 +21,8 @@ public:
     void tell(std::vector<News>* news) { news_ = news; }
     bool settled(std::uint32_t layer) const { return layers_[layer].complete || layers_[layer].given_up; }
     bool completed(std::uint32_t layer) const { return layers_[layer].complete; }
+    // Its sender sends no more of it.
+    bool done(std::uint32_t layer) const { return layers_[layer].sent; }
 
     // The receiving end has all of it.
     void complete(std::uint32_t layer) {

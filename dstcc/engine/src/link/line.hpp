@@ -13,11 +13,12 @@ namespace dstcc {
 template <class Segment>
 class Line {
 public:
-    // `told_bps` above 0 spaces transmissions at that wire rate, always, instead of the plan's.
-    Line(Way<Segment>& way, const PlannedWay& plan, std::uint32_t full_bytes, double told_bps)
+    // `told_bps` above 0 spaces transmissions at that wire rate, always, instead of the plan's, of which it has a share
+    // where several begin with one line.
+    Line(Way<Segment>& way, const PlannedWay& plan, std::uint32_t full_bytes, double told_bps, int sharers = 1)
         : way_(&way),
           plan_(&plan),
-          ns_per_byte_(told_bps > 0 ? 8.0 * kNsPerS / told_bps : plan.ns_per_byte()),
+          ns_per_byte_(told_bps > 0 ? 8.0 * kNsPerS / told_bps : plan.ns_per_byte() * sharers),
           full_bytes_(full_bytes),
           full_gap_(gap_of(full_bytes)),
           pace_(told_bps > 0 ? RateSteps() : plan.rate()) {}
@@ -32,7 +33,7 @@ public:
               std::size_t ranges = 0) {
         const Direction::Passage passage = way_->direction_->transmit(now, bytes);
         free_ns_ = pace_.finish(now, bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
-        if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, beside, ranges);
+        if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, bytes, beside, ranges);
         return {passage.wait_ns < 0 ? now : way_->direction_->busy_ns(), passage.wait_ns};
     }
 

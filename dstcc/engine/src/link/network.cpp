@@ -46,7 +46,8 @@ Network::Network(const EngineConfig& config)
     : full_bytes_(full_packet(config.transport)),
       layer_(config.objects.layer),
       down_(config.links.size()),
-      up_(config.links.size()) {
+      up_(config.links.size()),
+      records_(config.ledger) {
     for (const std::uint8_t layer : layer_) layers_ = std::max<std::uint32_t>(layers_, layer + 1u);
     std::map<std::int64_t, std::pair<std::uint32_t, std::uint32_t>> known;  // both ways of a hop
     const auto number = [this] { return static_cast<std::uint32_t>(ways_.size()); };
@@ -90,8 +91,29 @@ Network::Network(const EngineConfig& config)
     samples_.resize(sites_.size());
     if (sites_.empty() && config.places.empty()) hops_.clear();  // single hops have their samples from their ends
     hop_samples_.resize(hops_.size());
+    leave(config.earlier);
     heads_ = TimerTree(std::max<std::size_t>(sites_.size(), 1));
     for (const Site& site : sites_) heads_.set(site.head, site.own);
+}
+
+// To the nodes to which it comes first.
+void Network::leave(const EarlierConfig& earlier) {
+    std::map<std::pair<std::size_t, bool>, std::uint32_t> entries;
+    for (std::size_t i = 0; i < earlier.at_ns.size(); ++i) {
+        const std::pair<std::size_t, bool> route{earlier.path[i], earlier.up[i] != 0};
+        const auto known = entries.find(route);
+        const std::uint32_t entry = known != entries.end() ? known->second : add(gone_, route.first, route.second);
+        entries.emplace(route, entry);
+        Site& site = *ways_[steps_[entry].way].to;
+        Left left;
+        left.number = 0;
+        left.step = entry + 1;
+        left.bytes = earlier.bytes[i];
+        left.layer = earlier.layer[i];
+        left.at = earlier.at_ns[i];
+        site.earlier.push_back(left);
+        site.own = std::min(site.own, left.at);
+    }
 }
 
 std::vector<Link> Network::links() {
@@ -114,6 +136,7 @@ std::uint32_t Network::add(Carrier& carrier, std::size_t path, bool up) {
     const auto entry = static_cast<std::uint32_t>(steps_.size());
     for (const std::uint32_t way : up ? up_[path] : down_[path]) steps_.push_back({way, nullptr});
     steps_.push_back({0, &carrier});
+    if (records_) entries_[entry] = {path, up};
     return entry;
 }
 
@@ -145,7 +168,17 @@ std::uint32_t Network::add(Carrier& carrier, std::size_t path, bool up) {
     return passage.wait_ns >= 0;
 }
 
+void Network::record(std::uint32_t entry, Time at, std::uint32_t bytes, std::uint8_t layer) {
+    const auto [path, up] = entries_.at(entry);
+    entered_.path.push_back(static_cast<std::int64_t>(path));
+    entered_.up.push_back(up);
+    entered_.at_ns.push_back(at);
+    entered_.bytes.push_back(bytes);
+    entered_.layer.push_back(layer);
+}
+
 void Network::enter(std::uint32_t entry, Time at, std::uint32_t number, std::uint32_t bytes, std::uint8_t layer) {
+    if (__builtin_expect(records_, 0)) record(entry, at, bytes, layer);
     carry(ways_[steps_[entry].way], at, entry + 1, {number, entry, bytes, layer});
 }
 
@@ -216,6 +249,10 @@ void Network::on_own(Site& site) {
     if (site.node.next_restart() == now) {
         site.node.restart(now);
         for (Way* const way : site.out) way->store.restart(now, Outlet{*this, *way});
+    } else if (!site.earlier.empty() && site.earlier.front().at == now) {
+        Way& way = ways_[steps_[site.earlier.front().step].way];
+        way.store.join(now, site.earlier.front(), Outlet{*this, way});
+        site.earlier.pop_front();
     } else {
         const auto source =
             std::find_if(site.sources.begin(), site.sources.end(), [now](const Source& of) { return of.next == now; });
@@ -230,6 +267,7 @@ void Network::on_own(Site& site) {
     }
     site.serves = now;  // to be looked at
     site.own = site.node.next_restart();
+    if (!site.earlier.empty()) site.own = std::min(site.own, site.earlier.front().at);
     for (const Source& source : site.sources) site.own = std::min(site.own, source.next);
 }
 
@@ -237,7 +275,7 @@ void Network::lose(const Token& packet) {
     if (packet.step == kNobody) return;
     std::size_t last = packet.step;
     while (steps_[last].carrier == nullptr) ++last;
-    steps_[last].carrier->is_lost();
+    steps_[last].carrier->is_lost(packet.number);
 }
 
 // --------------------------------------------------------------------------------------------------- for observers

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "core/column.hpp"
@@ -30,7 +31,7 @@ class Carrier {
 public:
     virtual ~Carrier() = default;
     virtual void arrives(std::uint32_t number, Time at) = 0;  // at the other end
-    virtual void is_lost() = 0;
+    virtual void is_lost(std::uint32_t number) = 0;
 };
 
 // A node, slot by slot.
@@ -51,6 +52,12 @@ struct HopCounts {
 struct HopSamples {
     std::vector<std::int64_t> slot_sent_packets, slot_up_sent_packets;
     DSTCC_FIELDS(slot_sent_packets, slot_up_sent_packets)
+};
+
+// What ends have put on paths over nodes (EarlierConfig).
+struct EnteredColumns {
+    std::vector<std::int64_t> path, up, at_ns, bytes, layer;
+    DSTCC_FIELDS(path, up, at_ns, bytes, layer)
 };
 
 class Network {
@@ -83,6 +90,7 @@ public:
     std::size_t nodes() const { return sites_.size(); }
     const Node& node(std::size_t n) const { return sites_[n].node; }
     const NodeSamples& samples(std::size_t n) const { return samples_[n]; }
+    const EnteredColumns& entered() const { return entered_; }
     std::size_t hops() const { return hops_.size(); }
     HopCounts hop(std::size_t h) const;
     const HopSamples& hop_samples(std::size_t h) const { return hop_samples_[h]; }
@@ -123,6 +131,10 @@ private:
         Way* way;
         Time next;
     };
+    // What an earlier connection has left on its way to a node.
+    struct Left : Token {
+        Time at;
+    };
     // A node, and what happens at it.
     struct Site {
         Site(const NodeConfig& config, std::size_t number) : node(config), head(number), own(node.next_restart()) {}
@@ -130,14 +142,20 @@ private:
         std::size_t head;
         std::vector<Way*> in, out;
         std::vector<Source> sources;
+        std::deque<Left> earlier;
         Time near = kNever;    // what another node sends takes longer to it
-        Time own;              // its next restart, or packet of others
+        Time own;              // its next restart, or packet of others or of an earlier connection
         Time serves = kNever;  // the next of its stores
     };
     // Of a route: a way, and then the next; the last has its carrier.
     struct Step {
         std::uint32_t way;
         Carrier* carrier;
+    };
+    // Of packets that nobody waits for any more.
+    struct Gone : Carrier {
+        void arrives(std::uint32_t, Time) override {}
+        void is_lost(std::uint32_t) override {}
     };
     // What a store asks of a line.
     struct Outlet {
@@ -155,6 +173,8 @@ private:
     Way& add_way(const EngineConfig& config, const LinkConfig& of, bool up, std::uint64_t index, const NodeConfig* from,
                  const NodeConfig* to);
     Site& site_of(const NodeConfig& config);
+    void leave(const EarlierConfig& earlier);
+    void record(std::uint32_t entry, Time at, std::uint32_t bytes, std::uint8_t layer);
     void carry(Way& way, Time at, std::uint32_t step, const Token& packet);
     bool put(Time now, Way& way, const Token& packet);
     [[gnu::noinline, gnu::cold]] void lose(const Token& packet);
@@ -177,6 +197,10 @@ private:
     std::int64_t events_ = 0;
     Time least_home_ns_ = kNever, least_out_ns_ = kNever;
     bool shared_ = false;
+    Gone gone_;
+    bool records_;
+    std::map<std::uint32_t, std::pair<std::size_t, bool>> entries_;  // where they are recorded: of each its path, and whether it is up
+    EnteredColumns entered_;
 };
 
 }  // namespace dstcc

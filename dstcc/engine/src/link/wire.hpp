@@ -103,6 +103,7 @@ private:
         void enter(const Packet& packet, Time at, std::uint32_t bytes, std::uint8_t layer) {
             network->enter(entry, at, static_cast<std::uint32_t>(packets.end()), bytes, layer);
             packets.push_back(packet);
+            if (wire->observers_.log != nullptr) rows.push_back(wire->observers_.log->last());
             ++under_way;
         }
         void arrives(std::uint32_t place, Time at) override {
@@ -110,14 +111,19 @@ private:
             packets.prefetch_ahead(kPrefetch);
             (wire->*kArrive)(packets.front(), at);
             packets.pop_front();
+            if (wire->observers_.log != nullptr) rows.pop_front(packets.begin());
             --under_way;
         }
-        void is_lost() override { --under_way; }
+        void is_lost(std::uint32_t place) override {
+            if (wire->observers_.log != nullptr) wire->observers_.log->is_lost(rows[widen(rows.begin(), place)]);
+            --under_way;
+        }
 
         Wire* wire;
         Network* network;
         std::uint32_t entry;
         BlockRing<Packet> packets;
+        BlockRing<std::int64_t> rows;  // of the log, where there is one
         std::int64_t under_way = 0;
     };
     void arrive(const DataPacket& packet, Time at) {

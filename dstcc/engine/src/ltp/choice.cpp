@@ -128,7 +128,7 @@ Time BlockChoice::expected_delivery(std::size_t l, std::int64_t wire, bool queue
     const double work = static_cast<double>(wire + (queued ? link.backlog_bytes : 0)) * line.ns_per_byte();
     if (work > kLongWork) return kNever;
     const Time sent = line.finish(std::max({now_, line.free_ns(), link.held_until}), static_cast<Time>(work));
-    return link.onward.arrival(sent + link.clock.light_ns(sent));
+    return link.onward.arrival(link.clock.arrival(sent));
 }
 
 // When the block must be there; repairable wants time in hand: a round trip for one repeat, but no more than half of what

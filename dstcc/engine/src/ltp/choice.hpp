@@ -66,7 +66,10 @@ private:
         Onward onward;
     };
     // Of what leaves then and needs no time on the line.
-    Time arrival(Time leaves, std::size_t l) const { return links_[l].onward.arrival(leaves + links_[l].light_ns); }
+    Time arrival(Time leaves, std::size_t l) const {
+        const Link& link = links_[l];
+        return link.onward.arrival(link.clock.over_nodes() ? link.clock.arrival(leaves) : leaves + link.light_ns);
+    }
     bool still_good(std::uint32_t block, std::size_t l) const;
     bool choose(std::uint32_t& block);
     bool first_in_time(const WaitingLevel& waiting, bool repairable, std::uint32_t& block) const;

@@ -79,7 +79,8 @@ bool LtpSendingEnd::serve_parity(std::size_t l) {
             ++repair;
             choice_.backlog_bytes(l) -= wire;
             repair_payload_ += open.symbol_bytes;
-            const auto sent = lines_[l].send(now_, {0, number, 0, DownSegment::kParity, 0}, wire);
+            const auto sent = lines_[l].send(
+                now_, {0, number, headers_[number].parts.front().block, DownSegment::kParity, 0}, wire);
             open.departs_ns = sent.departs_ns;
             if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
             if (repair < open.planned) return true;
@@ -95,7 +96,7 @@ bool LtpSendingEnd::serve_parity(std::size_t l) {
 // The last segment of a matrix has left: now its blocks' checkpoints are due an answer.
 void LtpSendingEnd::finish_matrix(std::size_t l, std::int64_t number) {
     const Time departed = std::max(matrix(number).departs_ns, now_);  // now, where repair is too late to be sent
-    const Time over = departed + links_[l].clock.light_ns(departed);
+    const Time over = links_[l].clock.arrival(departed);
     timers_.set(l, Clock::kMatrixOver, static_cast<std::uint32_t>(number), 0, std::max(over, now_));
     for (const MatrixHeader::Part& part : headers_[number].parts) {
         Session* const session = sending(part.block);

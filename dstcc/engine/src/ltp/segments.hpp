@@ -17,10 +17,11 @@ struct DownSegment {
     };
     Time arrive_ns;
     std::int64_t number;  // of data its place in the block; kReportAck: the report's serial; kParity: the matrix
-    std::uint32_t block;  // which is its session
+    std::uint32_t block;  // which is its session; kParity: one of the matrix
     std::uint32_t kind : 4, checkpoint : 28;  // its serial; 0 for none
 
     bool data() const { return kind <= kMember; }
+    bool of_layer() const { return kind <= kParity; }
     std::uint32_t ranges() const { return checkpoint != 0 ? 1 : 0; }  // what a checkpoint asks about
 };
 static_assert(sizeof(DownSegment) == 24, "a segment in flight is as small as it can be");
@@ -39,6 +40,7 @@ struct UpSegment {
     bool waited;  // a report, for a matrix; a refusal, as there was no room
 
     static constexpr bool data() { return false; }
+    static constexpr bool of_layer() { return false; }
     std::uint32_t ranges() const { return kind == kReport ? claims : 0; }
 };
 

@@ -34,7 +34,7 @@ Time LtpSendingEnd::handle_release(Time now) {
     now_ = now;
     const auto& release = blocks_.objects().release_ns;
     for (; released_ < release.size() && release[released_] <= now_; ++released_)
-        choice_.wait(static_cast<std::uint32_t>(released_));
+        if (!layers_[released_].given_up) choice_.wait(static_cast<std::uint32_t>(released_));  // else lost while it booted
     for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
     return released_ < release.size() ? release[released_] : kNever;
 }
@@ -171,7 +171,7 @@ bool LtpSendingEnd::serve_block(std::size_t l) {
         } else {
             const Time departs_ns = send_segment(l, block, segment, nullptr, false);
             if (last && matrix_of(block) == nullptr)  // else its matrix ends it
-                timers_.set(l, Clock::kGreenEnd, block, 0, departs_ns + link.clock.light_ns(departs_ns));
+                timers_.set(l, Clock::kGreenEnd, block, 0, link.clock.arrival(departs_ns));
         }
         if (last) end_block(l);
         return true;

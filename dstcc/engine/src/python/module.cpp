@@ -42,15 +42,16 @@ py::dict simulate_with(const EngineConfig& config) {
 
 py::dict simulate(const py::object& config) {
     const EngineConfig native = read_engine_config(config);
-    require(
-        native.transport.congestion != kTransferLtp ||
-            std::all_of(native.links.begin(), native.links.end(), [](const auto& link) { return link.onward.empty(); }),
-        "custody is simulated hop by hop");
+    require(std::none_of(native.links.begin(), native.links.end(),
+                         [](const auto& link) {
+                             return !link.onward.empty() && link.onward.front().node.forwards == Forwards::kCustody;
+                         }),
+            "custody is simulated hop by hop");
     if (native.transport.coded) return simulate_with<Coded>(native);
     return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Connection>(native);
 }
 
-// A stage of each configuration, the first of which captures; the nodes of the others; of each the stages that its links lead to
+// A stage of each configuration, the first of which captures; its node; of each the stages that its links lead to
 // (-1: the end of the way) and its place in the whole, and from there onwards when what comes can arrive.
 py::dict simulate_hop_by_hop(const py::list& configs, const py::list& nodes,
                              const std::vector<std::vector<int>>& leads_to,
@@ -65,11 +66,11 @@ py::dict simulate_hop_by_hop(const py::list& configs, const py::list& nodes,
         require(stages.back().transport.congestion == kTransferLtp, "custody is ltp's");
         require(stages.back().duration_ns < kNever, "nodes need a duration");
     }
-    std::vector<NodeConfig> behind;
-    for (const py::handle node : nodes) behind.push_back(read_node(node));
-    require(!stages.empty() && behind.size() + 1 == stages.size() && leads_to.size() == stages.size() &&
+    std::vector<NodeConfig> of_stages;
+    for (const py::handle node : nodes) of_stages.push_back(read_node(node));
+    require(!stages.empty() && of_stages.size() == stages.size() && leads_to.size() == stages.size() &&
                 onward.size() == stages.size(),
-            "each stage but the first has a node, and each its links");
+            "each stage has a node and its links");
     std::vector<std::vector<LeadsTo>> links(stages.size());
     for (std::size_t s = 0; s < stages.size(); ++s) {
         require(leads_to[s].size() == stages[s].links.size() && onward[s].size() == leads_to[s].size(),
@@ -81,7 +82,7 @@ py::dict simulate_hop_by_hop(const py::list& configs, const py::list& nodes,
             links[s].push_back({to, {onward[s][l].first, onward[s][l].second}});
         }
     }
-    HopByHop<Ltp> trial(stages, behind, links);
+    HopByHop<Ltp> trial(stages, of_stages, links);
     bool whole = false;
     {
         py::gil_scoped_release release;

@@ -157,6 +157,7 @@ py::dict engine_result(const Trial<Ends>& simulation) {
         ledger["acknowledged_bytes"] = outcome_column(simulation, [](const O& x) { return x.acknowledged_bytes; });
         // A scheduler that plans ahead cuts a layer before it sends it.
         ledger["begun_bytes"] = outcome_column(simulation, [](const O& x) { return std::min(x.offset, x.sent_bytes); });
+        ledger["entered"] = to_dict(simulation.network().entered());
         out["ledger"] = ledger;
     }
     return out;

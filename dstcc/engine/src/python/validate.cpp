@@ -109,7 +109,7 @@ void validate_path(const EngineConfig& config, std::size_t number) {
     validate_delay(path.first_t_ns, path.first_delay_ns, path.first_slope);
     require(!path.relay && path.drops.empty() && path.queue_packets == 0,
             "a path over nodes has no relay, no script of drops, and queues of bytes");
-    require(!config.trace, "packets of paths over nodes are not traced");
+    require(!config.trace || !splits(path), "a log is of one connection, and nodes that split make several");
     require(path.first_hop_of < static_cast<int>(number), "a path shares the first hop of an earlier one");
     if (path.first_hop_of >= 0) {
         const LinkConfig& other = config.links[static_cast<std::size_t>(path.first_hop_of)];
@@ -120,8 +120,8 @@ void validate_path(const EngineConfig& config, std::size_t number) {
     }
     std::vector<std::int64_t> seen;
     for (const HopConfig& hop : path.onward) {
-        require((hop.node.forwards == Forwards::kCustody) == (t.congestion == kTransferLtp),
-                "ltp goes over single hops, between nodes that take custody, and nothing else does");
+        require(hop.node.forwards != Forwards::kCustody || t.congestion == kTransferLtp, "custody is ltp's");
+        require(!hop.node.splits() || t.congestion != kTransferLtp, "ltp has no connection to split");
         validate_line(hop.line);
         validate_node(hop.node, t.mss_bytes + t.header_bytes);
         for (const CrossTrafficConfig& c : hop.line.cross_traffic) validate_source(c);
@@ -129,6 +129,18 @@ void validate_path(const EngineConfig& config, std::size_t number) {
                 "a hop is a line, and nothing else");
         require(std::find(seen.begin(), seen.end(), hop.node.number) == seen.end(), "a path is no loop");
         seen.push_back(hop.node.number);
+    }
+}
+
+void validate_earlier(const EngineConfig& config) {
+    const EarlierConfig& e = config.earlier;
+    const std::size_t n = e.at_ns.size();
+    require(e.path.size() == n && e.up.size() == n && e.bytes.size() == n && e.layer.size() == n,
+            "the columns of earlier packets differ in length");
+    for (std::size_t i = 0; i < n; ++i) {
+        require(e.path[i] < config.links.size() && !config.links[e.path[i]].onward.empty() && e.up[i] <= 1,
+                "an earlier packet is on a path over nodes");
+        require(e.at_ns[i] >= (i == 0 ? 0 : e.at_ns[i - 1]), "earlier packets are in the order of time");
     }
 }
 
@@ -262,6 +274,7 @@ void validate(const EngineConfig& config) {
         if (!link.onward.empty()) validate_path(config, l);
     }
     validate_sharing(config);
+    validate_earlier(config);
     const ObjectsConfig& o = config.objects;
     const std::size_t n = o.size();
     require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,

@@ -6,7 +6,8 @@
 //   holds    a node has room for a layer from its first segment on, and holds it until the next hop has acknowledged it, or until it
 //            gives it up. What there is no room for its sender keeps
 //   restart  the node neither hears nor sends until it has booted; unless it keeps what it holds, all sessions and layers are lost, and
-//            whoever in front of it has not heard yet that a layer came sends that again
+//            whoever in front of it has not heard yet that a layer came sends that again. The first stage's node, the sender, loses
+//            instead what it has captured until then and no next hop has acknowledged
 //
 // Conservation (Node::check): what came = what left + is held + was dropped + was lost in restarts, in layers, begun ones included.
 #pragma once
@@ -33,7 +34,7 @@ class HopByHop {
     static_assert(!Ends::kAhead, "its ends keep to the order of time");
 
 public:
-    // The first stage captures. Nodes: those of the stages behind it, in their order.
+    // The first stage captures. Nodes: of each stage; of the first only its restarts count.
     HopByHop(const std::vector<EngineConfig>& stages, const std::vector<NodeConfig>& nodes,
              const std::vector<std::vector<LeadsTo>>& links);
     // False when interrupted.
@@ -70,6 +71,7 @@ private:
     void restart(Stage& stage);
     void sample();
     bool alive(std::uint32_t layer) const;
+    std::vector<std::uint32_t> held_by_sender(Time until) const;
 
     std::vector<std::unique_ptr<Stage>> stages_;
     Time now_ = 0, end_ns_, slot_ns_, next_slot_ns_;
@@ -86,7 +88,7 @@ HopByHop<Ends>::HopByHop(const std::vector<EngineConfig>& stages, const std::vec
       over_(stages.front().objects.size(), 0),
       open_(over_.size()) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
-        stages_.push_back(std::make_unique<Stage>(stages[s], s > 0 ? nodes[s - 1] : NodeConfig(), links[s]));
+        stages_.push_back(std::make_unique<Stage>(stages[s], nodes[s], links[s]));
         stages_.back()->bytes.resize(over_.size());
         stages_.back()->begun.resize(over_.size(), s == 0);
         stages_.back()->trial.ends().settlement().tell(&stages_.back()->news);
@@ -200,9 +202,11 @@ void HopByHop<Ends>::restart(Stage& stage) {
     node.restart(now_);
     const Time until = node.up_at_ns();
     stage.restarting = true;
-    const std::vector<std::uint32_t> lost(stage.custody.begin(), stage.custody.end());
+    std::vector<std::uint32_t> lost(stage.custody.begin(), stage.custody.end());
     stage.trial.ends().turn_off(now_, until);
-    if (!node.config().keeps_over_restart) {
+    if (&stage == stages_.front().get()) {
+        if (!node.config().keeps_over_restart) stage.trial.ends().lose(held_by_sender(until));
+    } else if (!node.config().keeps_over_restart) {
         for (const std::uint32_t layer : lost) {
             stage.give_back(layer);
             node.lose_in_restart();
@@ -222,6 +226,17 @@ void HopByHop<Ends>::restart(Stage& stage) {
             ends.lose_beyond(l, came);
         }
     stage.restarting = false;
+}
+
+// What has been captured by then, and no other node has acknowledged.
+template <class Ends>
+std::vector<std::uint32_t> HopByHop<Ends>::held_by_sender(Time until) const {
+    const Trial<Ends>& first = stages_.front()->trial;
+    const auto& release = first.config().objects.release_ns;
+    std::vector<std::uint32_t> held;
+    for (std::uint32_t layer = 0; layer < release.size() && release[layer] < until; ++layer)
+        if (!first.ends().settlement().done(layer)) held.push_back(layer);
+    return held;
 }
 
 template <class Ends>

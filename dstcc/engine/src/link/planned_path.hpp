@@ -1,0 +1,60 @@
+// A path over nodes that forward packets, by the contact plans of all its hops: a packet waits at a node until its next hop is lit
+// for the time that a full one takes. What else waits there is in no plan.
+//
+//   arrival(t) = t + light of the first hop, then hop by hop    at = finish(fit(at, s), s), at += light(at)
+#pragma once
+
+#include <vector>
+
+#include "link/contact.hpp"
+
+namespace dstcc {
+
+class PlannedPath {
+public:
+    // To Earth, or back.
+    PlannedPath(const LinkConfig& path, bool up, std::uint32_t full_bytes) : full_bytes_(full_bytes) {
+        const LinkConfig first = first_hop(path);
+        if (!up) add(first, false);
+        if (up)
+            for (auto hop = path.onward.rbegin(); hop != path.onward.rend(); ++hop) add(hop->line, true);
+        else
+            for (const HopConfig& hop : path.onward) add(hop.line, false);
+        if (up) add(first, true);
+    }
+
+    // Of the end's own line.
+    const PlannedWay& own() const { return legs_.front().plan; }
+    // At the other end, of what leaves the end's own line then.
+    Time arrival(Time leaves) const {
+        Time at = leaves + legs_.front().delay.at(leaves);
+        for (std::size_t i = 1; i < legs_.size() && at < kForeverNs; ++i) {
+            const PlannedWay& plan = legs_[i].plan;
+            const Time service = plan.service_ns(full_bytes_);
+            at = plan.rate().finish(plan.fit(at, service), service);
+            at += legs_[i].delay.at(at);
+        }
+        return at;
+    }
+    // Of a full packet on all lines, at the rates of these times.
+    Time services(Time at) const {
+        Time sum = 0;
+        for (const Leg& leg : legs_)
+            sum += leg.plan.rate().finish(at, std::max<Time>(1, leg.plan.service_ns(full_bytes_))) - at;
+        return sum;
+    }
+
+private:
+    struct Leg {
+        PlannedWay plan;
+        DelayTable delay;
+    };
+    void add(const LinkConfig& line, bool up) {
+        legs_.push_back({PlannedWay(line, up), DelayTable(line.delay_t_ns, line.delay_ns, line.delay_slope)});
+    }
+
+    std::uint32_t full_bytes_;
+    std::vector<Leg> legs_;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,169 @@
+"""A sender that restarts, over nodes: what they store of an earlier connection is still there, before a later one's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine import EngineConfig, EngineResult, Hop, Loss, Node, Restarts, clairvoyant_weight, simulate
+
+from . import test_hop_by_hop as custody
+from .test_ltp_over_nodes import config as ltp
+from .test_ltp_over_nodes import layers
+from .test_nodes import WIRE, S, conserved, expected, line, packets, path
+from .test_nodes import config as tcp
+from .test_nodes import random_network as any_network
+
+
+def restarts(at_s: float, boot_s: float = 20.0, spool: bool = False) -> Restarts:
+    return Restarts((round(at_s * S),), round(boot_s * S), spool)
+
+
+DARK = line("b", 60e3, delay_s=5.0, outages_ns=((150 * S, 1000 * S),))
+
+
+def stored(**keys: Any) -> tuple[EngineConfig, EngineResult]:
+    """Packets every half second from 100 s on, of which those after 145 s wait at the node until 1,000 s; the sender
+    restarts at 300 s."""
+    way = path(line("a"), Hop(1, Node("n", 1, storage_bytes=10**8), DARK))
+    one = tcp(way, objects=packets(800, 0.5), duration_ns=2000 * S, restarts=restarts(300, **keys))
+    return one, simulate(one)
+
+
+def test_what_nodes_store_of_a_lost_connection_arrives_first():
+    """Without a spool: what was captured before the restart is sent once, and waits in front of all that follows; what
+    is captured until the boot is over is lost; the new connection's packets arrive as on a line after the others."""
+    one, result = stored()
+    conserved(result)
+    release = one.objects.release_ns
+    before, booting = release < 300 * S, (release >= 300 * S) & (release < 320 * S)
+    assert (result.objects.sent_bytes[before] == 1460).all()
+    assert (result.objects.first_arrival_ns[booting] < 0).all() and (
+        result.objects.given_up[booting] == 1
+    ).all()
+    sent = result.objects.first_sent_ns
+    alive = np.flatnonzero(sent >= 0)
+    (way,) = one.links
+    arrived = expected(replace(way, onward=()), way.onward, np.sort(sent[alive]))
+    late = alive[release[alive] >= 320 * S]
+    assert len(late) > 300
+    # the handshake of the second connection is a packet of 40 bytes on each line
+    np.testing.assert_allclose(
+        result.objects.first_arrival_ns[alive], arrived, atol=2 * round(40 * 8e9 / 60e3) + 2, rtol=0
+    )
+
+
+def test_with_a_spool_nothing_is_missing():
+    one, result = stored(spool=True)
+    conserved(result)
+    assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
+    waited = (one.objects.release_ns > 146 * S) & (one.objects.release_ns < 300 * S)
+    assert (result.objects.retransmissions[waited] == 1).all(), "stored and not acknowledged: sent again"
+    assert result.nodes[0].most_held_bytes > 2 * waited.sum() * WIRE, "and stored twice"
+    assert (result.objects.complete_ns[waited] < 1100 * S).all()
+
+
+def test_what_is_still_in_the_senders_own_queue_is_lost():
+    """At a tenth of the rate a minute's packets stand in front of the first line."""
+    way = path(line("a", 12e3), Hop(1, Node("n", 1, storage_bytes=10**8), line("b")))
+    one = tcp(way, objects=packets(100, 0.1), duration_ns=2000 * S, restarts=restarts(130))
+    result = simulate(one)
+    lost = (result.objects.first_arrival_ns < 0).sum()
+    assert lost == 100 - 29, "29 s of packets left, one a second"
+    assert result.totals.lost_channel_packets == 0 and result.hops[0].sent_packets >= 100
+
+
+@pytest.mark.parametrize("spool", [True, False])
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_what_holds_on_any_network(first, spool):
+    for seed in range(first, first + 20):
+        rng, drawn = Random(seed), any_network(Random(seed))
+        times = tuple(sorted(rng.sample(range(90 * S, 400 * S, 25 * S), rng.choice((1, 2)))))
+        one = replace(
+            drawn,
+            links=tuple(
+                replace(
+                    link,
+                    onward=tuple(
+                        replace(hop, node=replace(hop.node, when_full="drop-tail")) for hop in link.onward
+                    ),
+                )
+                for link in drawn.links
+            ),
+            restarts=Restarts(times, 10 * S, spool),
+            duration_ns=600 * S,
+        )
+        result = simulate(one)
+        conserved(result)
+        done = result.objects.complete_ns >= 0
+        seen = result.objects.first_arrival_ns >= 0
+        assert (result.objects.first_arrival_ns[seen] > result.objects.first_sent_ns[seen]).all()
+        in_time = done & (result.objects.complete_ns <= one.objects.deadline_ns)
+        assert in_time.sum() <= clairvoyant_weight(one, np.ones(len(done)), any_packets=True) + 1e-6, seed
+        assert repr(simulate(one)) == repr(result)
+        slots = len(np.unique(result.samples.t_ns))
+        assert all(len(node.slot_held_bytes) == slots for node in result.nodes)
+        assert all(len(hop.slot_sent_packets) == slots for hop in result.hops)
+
+
+def test_ltp_sends_again_what_no_report_has_claimed():
+    way = path(line("a"), Hop(1, Node("n", 1, storage_bytes=10**8), DARK))
+    result = simulate(ltp(way, objects=layers(80), restarts=restarts(305, spool=True)))
+    assert (result.objects.complete_ns > 0).all()
+    waited = (layers(80).release_ns > 150 * S) & (layers(80).release_ns < 300 * S)
+    assert (result.objects.sent_bytes[waited] == 2 * 3 * 1460).all()
+
+
+@pytest.mark.parametrize(
+    ("node", "rule"),
+    [
+        ({"forwards": "split"}, "a node that ends connections would go on with one that its sender lost"),
+        ({"when_full": "drop-head"}, "what is stored of an earlier connection would make room"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(node, rule):
+    way = path(line("a"), Hop(1, Node("n", 1, storage_bytes=10**6, **node), line("b")))
+    with pytest.raises(ValueError, match=rule):
+        simulate(tcp(way, objects=packets(3), duration_ns=S, restarts=restarts(300)))
+
+
+# ------------------------------------------------------------------------------------------------------------ custody
+
+
+@pytest.mark.parametrize("spool", [True, False])
+def test_what_a_node_has_acknowledged_its_sender_may_lose(spool):
+    """200 moments of the sender's restart. A layer of one segment is at the node 0.1 + 1 s after its release, and its
+    sender knows it 1 s and a report later: without a spool exactly what was captured before the boot was over and was
+    not at the node when the sender restarted is lost."""
+    rng = Random(11)
+    objects = custody.layers(80, segments=1)
+    for _ in range(200):
+        at_s, boot_s = rng.uniform(1, 900), rng.choice((0.0, 25.0))
+        way = path(line("a"), Hop(1, custody.node(1), custody.SECOND))
+        one = custody.config(way, objects=objects, restarts=restarts(at_s, boot_s, spool))
+        result = simulate(one)
+        conserved(result)
+        lost = np.flatnonzero(result.objects.complete_ns < 0)
+        release = objects.release_ns / S
+        gone = np.flatnonzero((release + 0.1 > at_s) & (release < at_s + boot_s))
+        assert lost.tolist() == ([] if spool else gone.tolist()), (at_s, boot_s)
+        assert (result.objects.given_up > 0).sum() == len(lost)
+
+
+def test_a_senders_restart_costs_custody_nothing_where_it_has_a_spool():
+    loss = Loss("packet", rate=0.1)
+    for seed in range(20):
+        way = path(
+            line("a", loss=loss, up_loss=loss),
+            Hop(1, custody.node(1), replace(custody.SECOND, loss=loss, up_loss=loss)),
+        )
+        times = Restarts(tuple(sorted(Random(seed).sample(range(1, 1000 * S), 3))), S, True)
+        result = simulate(
+            custody.config(way, objects=custody.layers(40, segments=5), seed=seed, restarts=times)
+        )
+        conserved(result)
+        assert (result.objects.complete_ns > 0).all()
