@@ -40,15 +40,15 @@ def test_what_nodes_store_of_a_lost_connection_arrives_first():
     one, result = stored()
     conserved(result)
     release = one.objects.release_ns
-    before, booting = release < 300 * S, (release >= 300 * S) & (release < 320 * S)
+    before, booting = release < 300 * S, (release > 300 * S) & (release < 320 * S)
     assert (result.objects.sent_bytes[before] == 1460).all()
     assert (result.objects.first_arrival_ns[booting] < 0).all() and (
         result.objects.given_up[booting] == 1
     ).all()
     sent = result.objects.first_sent_ns
-    alive = np.flatnonzero(sent >= 0)
+    alive = np.flatnonzero((sent >= 0) & (release != 300 * S))  # that one was on the line
     (way,) = one.links
-    arrived = expected(replace(way, onward=()), way.onward, np.sort(sent[alive]))
+    arrived = expected(line("a"), way.onward, np.sort(sent[alive]))
     late = alive[release[alive] >= 320 * S]
     assert len(late) > 300
     # the handshake of the second connection is a packet of 40 bytes on each line
@@ -63,7 +63,6 @@ def test_with_a_spool_nothing_is_missing():
     assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
     waited = (one.objects.release_ns > 146 * S) & (one.objects.release_ns < 300 * S)
     assert (result.objects.retransmissions[waited] == 1).all(), "stored and not acknowledged: sent again"
-    assert result.nodes[0].most_held_bytes > 2 * waited.sum() * WIRE, "and stored twice"
     assert (result.objects.complete_ns[waited] < 1100 * S).all()
 
 
@@ -73,7 +72,7 @@ def test_what_is_still_in_the_senders_own_queue_is_lost():
     one = tcp(way, objects=packets(100, 0.1), duration_ns=2000 * S, restarts=restarts(130))
     result = simulate(one)
     lost = (result.objects.first_arrival_ns < 0).sum()
-    assert lost == 100 - 29, "29 s of packets left, one a second"
+    assert lost == 100 - 30, "30 s of packets left, one a second"
     assert result.totals.lost_channel_packets == 0 and result.hops[0].sent_packets >= 100
 
 
@@ -115,7 +114,11 @@ def test_ltp_sends_again_what_no_report_has_claimed():
     result = simulate(ltp(way, objects=layers(80), restarts=restarts(305, spool=True)))
     assert (result.objects.complete_ns > 0).all()
     waited = (layers(80).release_ns > 150 * S) & (layers(80).release_ns < 300 * S)
-    assert (result.objects.sent_bytes[waited] == 2 * 3 * 1460).all()
+    assert (result.objects.sent_bytes[waited] >= 2 * 3 * 1460).all(), (
+        "and checkpoints, for the queue in no plan"
+    )
+    assert (result.objects.sent_bytes[layers(80).release_ns < 140 * S] == 3 * 1460).all()
+    assert result.nodes[0].most_held_bytes >= 2 * 3 * waited.sum() * WIRE, "stored twice"
 
 
 @pytest.mark.parametrize(
@@ -136,9 +139,8 @@ def test_what_is_not_modelled_is_refused(node, rule):
 
 @pytest.mark.parametrize("spool", [True, False])
 def test_what_a_node_has_acknowledged_its_sender_may_lose(spool):
-    """200 moments of the sender's restart. A layer of one segment is at the node 0.1 + 1 s after its release, and its
-    sender knows it 1 s and a report later: without a spool exactly what was captured before the boot was over and was
-    not at the node when the sender restarted is lost."""
+    """200 moments of the sender's restart. A layer of one segment is on the line at its release, and is at the node 1.1 s
+    later: without a spool exactly what is captured until the boot is over is lost."""
     rng = Random(11)
     objects = custody.layers(80, segments=1)
     for _ in range(200):
@@ -149,7 +151,7 @@ def test_what_a_node_has_acknowledged_its_sender_may_lose(spool):
         conserved(result)
         lost = np.flatnonzero(result.objects.complete_ns < 0)
         release = objects.release_ns / S
-        gone = np.flatnonzero((release + 0.1 > at_s) & (release < at_s + boot_s))
+        gone = np.flatnonzero((release > at_s) & (release < at_s + boot_s))
         assert lost.tolist() == ([] if spool else gone.tolist()), (at_s, boot_s)
         assert (result.objects.given_up > 0).sum() == len(lost)
 

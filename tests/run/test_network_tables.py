@@ -112,7 +112,7 @@ def test_csv_has_them(run: Path, tmp_path: Path) -> None:
 def test_a_packet_log_says_what_was_lost_on_the_way(run: Path, tmp_path: Path) -> None:
     """Of what came through the first link the orbiter, whose storage is full after 20 s, drops some: sent, and lost."""
     list(write_qlogs(load_run(run), ["open-loop+minrtt/s1"], tmp_path))
-    (written,) = tmp_path.glob("*.qlog")
+    (written,) = (file for file in tmp_path.rglob("*") if "qlog" in file.name)
     records = [json.loads(line) for line in written.read_text().split("\x1e") if line]
     sent = [one for one in records if one.get("name") == "transport:packet_sent"]
     dropped = sum(row["dropped_packets"] for row in load_run(run).nodes().to_pylist())

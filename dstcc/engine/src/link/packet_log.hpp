@@ -34,7 +34,9 @@ public:
 
     // The last row; and that what it says was sent did not come through after all, over nodes.
     std::int64_t last() const { return static_cast<std::int64_t>(columns_.t_ns.size()) - 1; }
-    void is_lost(std::int64_t row) { columns_.fate[static_cast<std::size_t>(row)] = static_cast<std::int8_t>(TraceFate::kLost); }
+    void is_lost(std::int64_t row) {
+        columns_.fate[static_cast<std::size_t>(row)] = static_cast<std::int8_t>(TraceFate::kLost);
+    }
 
     // `number`: the segment's own, 0 for a SYN.
     void data_sent(Time now, const DataPacket& packet, std::int64_t number, Direction::Passage passage) {

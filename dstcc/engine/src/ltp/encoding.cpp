@@ -79,8 +79,8 @@ bool LtpSendingEnd::serve_parity(std::size_t l) {
             ++repair;
             choice_.backlog_bytes(l) -= wire;
             repair_payload_ += open.symbol_bytes;
-            const auto sent = lines_[l].send(
-                now_, {0, number, headers_[number].parts.front().block, DownSegment::kParity, 0}, wire);
+            const auto sent =
+                lines_[l].send(now_, {0, number, headers_[number].parts.front().block, DownSegment::kParity, 0}, wire);
             open.departs_ns = sent.departs_ns;
             if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
             if (repair < open.planned) return true;

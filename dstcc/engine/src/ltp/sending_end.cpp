@@ -34,7 +34,8 @@ Time LtpSendingEnd::handle_release(Time now) {
     now_ = now;
     const auto& release = blocks_.objects().release_ns;
     for (; released_ < release.size() && release[released_] <= now_; ++released_)
-        if (!layers_[released_].given_up) choice_.wait(static_cast<std::uint32_t>(released_));  // else lost while it booted
+        if (!layers_[released_].given_up)
+            choice_.wait(static_cast<std::uint32_t>(released_));  // else lost while it booted
     for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
     return released_ < release.size() ? release[released_] : kNever;
 }
