@@ -139,7 +139,7 @@ def test_what_is_not_modelled_is_refused(node, rule):
 
 @pytest.mark.parametrize("spool", [True, False])
 def test_what_a_node_has_acknowledged_its_sender_may_lose(spool):
-    """200 moments of the sender's restart. A layer of one segment is on the line at its release, and is at the node 1.1 s
+    """200 moments of its restart. A layer of one segment is on the line at its release, and at the node 1.1 s
     later: without a spool exactly what is captured until the boot is over is lost."""
     rng = Random(11)
     objects = custody.layers(80, segments=1)
