@@ -118,7 +118,8 @@ def _ledger(path: Path, numbers: NDArray[np.int64], config: EngineConfig) -> Led
     rows, bytes_ = numbers.reshape(-1, LEDGER_COLUMNS), config.objects.payload_bytes
     if len(rows) != len(bytes_) or (rows < 0).any() or (rows > bytes_[:, None]).any():
         raise DstccError(f"{path}: the guest's result: more of a layer is acknowledged or sent than it has")
-    return Ledger(*(np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS)))
+    acknowledged, begun = (np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS))
+    return Ledger(acknowledged, begun)
 
 
 def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> EngineResult:

@@ -69,9 +69,7 @@ def test_timers_wait_for_the_contacts_of_all_hops(direction):
     """The second hop is away for a thousand seconds, some hundred light times, for data or for reports: no timer ends.
 
     Its reports' line has time for the thirty that wait, and the light of the whole way back."""
-    dark = {direction: ((0, 1000 * S),)}
-    if direction == "outages_ns":
-        dark["up_outages_ns"] = ()
+    dark: dict[str, Any] = {"up_outages_ns": (), direction: ((0, 1000 * S),)}
     way = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", delay_s=5.0, **dark)))
     result = simulate(config(way, objects=layers(30, gap_s=40.0)))
     assert (result.objects.complete_ns > 0).all()
