@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from dstcc.algorithms import TRANSFERS
 from dstcc.engine.config import Node, emulated, named_values
 from dstcc.engine.passing import SINK, SOURCE, lines_of
 from dstcc.scenario.network import engine_node
@@ -71,7 +72,17 @@ def misfit(scenario: Scenario) -> str | None:
     if keeper is not None:
         return f"node.{keeper}.forwards = '{scenario.node[keeper].forwards}': Linux forwards packets"
     number = next((n for n, node in enumerate(scenario.node) if node.when_full == "lowest-layer"), None)
-    return None if number is None else f"node.{number}.{NO_LAYERS}"
+    if number is not None:
+        return f"node.{number}.{NO_LAYERS}"
+    return _misfit_of_transport(scenario) if any(len(way.links) > 1 for way in scenario.ways) else None
+
+
+def _misfit_of_transport(scenario: Scenario) -> str | None:
+    if scenario.transport.restart is not None:
+        return "transport.restart: each connection has a guest, whose nodes would begin empty"
+    if any(name in TRANSFERS for name in scenario.transport.congestion):
+        return "transport.congestion: 'ltp' over nodes exists in the simulator only"
+    return None
 
 
 def _lines(nodes: Sequence[Node], scale: float) -> Iterator[str]:

@@ -290,6 +290,20 @@ def test_what_a_kernels_nodes_have_not_is_refused_by_name(node: dict[str, Any], 
     assert problem.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("transport", "said"),
+    [
+        ({"congestion": "ltp"}, "transport.congestion: 'ltp' over nodes exists in the simulator only"),
+        (
+            {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
+            "transport.restart: each connection has a guest, whose nodes would begin empty",
+        ),
+    ],
+)
+def test_what_only_the_simulators_nodes_have_is_refused_by_name(transport: dict[str, Any], said: str) -> None:
+    assert (misfit(scenario(transport)) or "").startswith(said)
+
+
 def test_a_host_has_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     given = scenario({"mode": "lanes", "congestion": "cubic"})
     monkeypatch.setattr(host, "require_netem", lambda: None)

@@ -40,7 +40,7 @@ private:
         Time busy_ns() const { return line->line().busy_ns(); }
         std::int64_t queue_bytes(Time now) const { return line->at(now).queue_bytes(now); }
     };
-    void put(const Segment& segment, Time /*arrive_ns*/, const Range* beside, std::size_t ranges) {
+    void put(const Segment& segment, Time /*at*/, std::uint32_t /*bytes*/, const Range* beside, std::size_t ranges) {
         carrier_->send(link_, segment, beside, ranges);
     }
 
