@@ -10,6 +10,7 @@ from dstcc.errors import did_you_mean
 from dstcc.scenario.contacts import planned_rate
 
 from .nodes import misfit as misfit_of_nodes
+from .nodes import misfit_of_transport
 from .source import release
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ MAX_STREAM_SUBFLOWS = 9
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
-    problem = misfit_of_nodes(scenario) if scenario.node else None
+    problem = misfit_of_nodes(scenario) or misfit_of_transport(scenario) if scenario.node else None
     if problem is not None or transport.mode == "coded":
         return problem or _coded(scenario)
     if any(name in TRANSFERS for name in transport.congestion):

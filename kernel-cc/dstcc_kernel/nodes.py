@@ -74,10 +74,13 @@ def misfit(scenario: Scenario) -> str | None:
     number = next((n for n, node in enumerate(scenario.node) if node.when_full == "lowest-layer"), None)
     if number is not None:
         return f"node.{number}.{NO_LAYERS}"
-    return _misfit_of_transport(scenario) if any(len(way.links) > 1 for way in scenario.ways) else None
+    return None
 
 
-def _misfit_of_transport(scenario: Scenario) -> str | None:
+def misfit_of_transport(scenario: Scenario) -> str | None:
+    """The first thing of the transport that the kernel has not over nodes, with its key; programs have their own."""
+    if not any(len(way.links) > 1 for way in scenario.ways):
+        return None
     if scenario.transport.restart is not None:
         return "transport.restart: each connection has a guest, whose nodes would begin empty"
     if any(name in TRANSFERS for name in scenario.transport.congestion):

@@ -148,7 +148,10 @@ def test_headers_that_the_kernels_program_has_of_its_own_are_doors_of_the_ends()
     assert {str(path.relative_to(LTP_SEAM)) for path in LTP_SEAM.rglob("*.hpp")} == {"link/way.hpp"}
     ends = [path for path in (SOURCES / "ltp").glob("*.?pp") if path.stem != "ltp"]
     of_links = {name for path in ends for name in includes(f"ltp/{path.name}") if name.startswith("link/")}
-    assert of_links == {"link/line.hpp", "link/contact.hpp"}
+    assert of_links == {"link/line.hpp", "link/planned_path.hpp"}
+    assert {name for name in includes("link/planned_path.hpp") if name.startswith("link/")} == {
+        "link/contact.hpp"
+    }
     assert "link/way.hpp" in includes("link/line.hpp")
 
 
