@@ -199,7 +199,8 @@ private:
     bool shared_ = false;
     Gone gone_;
     bool records_;
-    std::map<std::uint32_t, std::pair<std::size_t, bool>> entries_;  // where they are recorded: of each its path, and whether it is up
+    std::map<std::uint32_t, std::pair<std::size_t, bool>>
+        entries_;  // where they are recorded: of each its path, and whether it is up
     EnteredColumns entered_;
 };
 

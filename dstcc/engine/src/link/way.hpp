@@ -9,6 +9,7 @@
 #include "core/ring.hpp"
 #include "core/settlement.hpp"
 #include "link/network.hpp"
+#include "link/packets.hpp"
 
 namespace dstcc {
 
@@ -65,23 +66,25 @@ private:
         Beyond(Way& of, const Link& path, bool up)
             : way(&of),
               network(path.network),
-              number(path.network->add(*this, path.number, up)) {}
+              entry(path.network->add(*this, path.number, up)) {}
         void enter(const Segment& segment, Time at, std::uint32_t bytes, const Range* ranges, std::size_t count) {
-            network->enter(number, at, segments.end(), bytes,
+            network->enter(entry, at, static_cast<std::uint32_t>(segments.end()), bytes,
                            segment.of_layer() ? network->layer_of(segment.block, 0) : std::uint8_t{0});
             segments.push_back(segment);
             for (std::size_t i = 0; i < count; ++i) beside.push_back(ranges[i]);
             ++under_way;
         }
-        void arrives(std::int64_t place, Time at) override {
+        void arrives(std::uint32_t number, Time at) override {
+            const std::int64_t place = widen(segments.begin(), number);
             while (segments.begin() < place) take(nullptr);
             const Segment segment = take(&way->beside_);
             way->arrive(segment, at);
             --under_way;
         }
-        void is_lost(std::int64_t place) override {
+        void is_lost(std::uint32_t number) override {
+            const Segment& segment = segments[widen(segments.begin(), number)];
             --under_way;
-            if (segments[place].data()) way->settlement_->arrive(segments[place].block);
+            if (segment.data()) way->settlement_->arrive(segment.block);
         }
         // The first of them, and the ranges beside it.
         Segment take(BlockRing<Range>* to) {
@@ -96,7 +99,7 @@ private:
 
         Way* way;
         Network* network;
-        std::uint16_t number;
+        std::uint32_t entry;
         BlockRing<Segment> segments;
         BlockRing<Range> beside;
         std::int64_t under_way = 0;
