@@ -156,10 +156,10 @@ def test_inputs_that_are_elsewhere_or_nowhere_do_not_matter(box: Path, note: Pat
 
 
 def test_a_new_output_needs_a_free_name(box: Path, tmp_path: Path) -> None:
-    check_new(tmp_path / "new", "--resume goes on")
+    check_new(tmp_path / "new", "--resume continues")
     (tmp_path / "dangling").symlink_to("nowhere")
     for path in (box, tmp_path / "dangling"):
         with pytest.raises(InputError, match="already exists; --resume continues"):
-            check_new(path, "--resume goes on")
+            check_new(path, "--resume continues")
     with pytest.raises(InputError, match="is not a folder"):
         check_new(box / "box.json" / "new", "")

@@ -121,7 +121,7 @@ def test_a_signal_saves(scenario: Path, tmp_path: Path, number: int, code: int) 
     child.send_signal(number)
     _, said = child.communicate(timeout=60)
     assert child.returncode == code, said.decode()
-    assert b"--resume goes on" in said
+    assert b"--resume continues" in said
     assert list(run.glob("checkpoint-*.json"))
 
 

@@ -159,7 +159,7 @@ def cli(*words: object) -> Result:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    assert tuple(FORMATS) == command.FORMATS
+    assert (*FORMATS, "ionrc") == command.FORMATS  # of a scenario, not of a run
     assert command.QLOG_VERSIONS == VERSIONS
     done = cli(run.path, "--format", "csv", "-o", tmp_path / "a", "--trial", IDS[1], "--json")
     assert done.exit_code == 0
