@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from dstcc.learn.paths.pacing_limit import Phase, SlotReport
+from dstcc.learn.paths.pacing_limit import Phase, SlotReport, Turn
 
 HIGH_LOSS, SLIGHT_LOSS = 0.05, 0.01
 """Shares lost beyond the base loss. High loss starts a trial at once or in the second round trip, slight loss later."""
@@ -24,6 +24,8 @@ MIN_STEP, MAX_STEP = 0.05, 0.25
 """How much higher the rate of a trial is. A few repairs make up for the least; the greatest is that of BBR's probes."""
 TRIAL = 0.5
 """Round trips that a trial lasts."""
+LEAST_TURNS = 4.0
+"""Slots of a trial that alternates, at least."""
 LAG = 1.25
 """Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected."""
 WINDOW = 0.25
@@ -42,12 +44,15 @@ class Count:
     segments: float = 0.0
     lost: float = 0.0
     time_s: float = 0.0
+    busy_s: float = 0.0
+    """What it took to send them."""
 
     def add(self, segments: float, lost: float, time_s: float) -> None:
         """Add those of another slot."""
         self.segments += segments
         self.lost += lost
         self.time_s += time_s
+        self.busy_s += time_s
 
     @property
     def share(self) -> float:
@@ -67,8 +72,8 @@ class Count:
 class ReferenceLimit:
     """The limit of one path; :meth:`update` once a slot."""
 
-    def __init__(self, packet_bytes: float, *, returns: bool = False) -> None:
-        self._returns = returns
+    def __init__(self, packet_bytes: float, *, alternates: bool = False) -> None:
+        self._alternates = alternates
         self.limit = inf
         """Bytes on the wire per second."""
         self.base_loss = 0.0
@@ -78,6 +83,8 @@ class ReferenceLimit:
         self._phase_s = self._up_s = 0.0
         self._counted_from = inf  # round trips after the path came up; acknowledgements count from then on
         self._window, self._count = Count(), Count()
+        self.turn = Turn.NONE
+        self._turns = {Turn.SLOWER: Count(), Turn.FASTER: Count()}
         self._proven = self._suspected = self._fastest = 0.0
         self._before, self._trial = inf, 0.0
         self._high_rounds = 0
@@ -109,11 +116,12 @@ class ReferenceLimit:
         complete = window.complete(WINDOW * round_s)
         if complete:
             self._window = Count()
-        if self.phase is _CRUISE:
-            if complete and self._overloaded(window, slot):
-                self._try_slower(window)
-            else:
-                self._cruise(round_s)
+        if self.phase is _CRUISE and complete and self._overloaded(window, slot):
+            self._try_slower(window)
+        elif self.phase is _CRUISE:
+            self._cruise(round_s)
+        elif self._alternates:
+            self._take_turns(slot, round_s)
         elif self.phase is _TRIAL:
             self._end_trial(slot, round_s)
         elif self._phase_s >= (self._lag + TRIAL) * round_s and self._count.segments >= MIN_SEGMENTS:
@@ -137,7 +145,7 @@ class ReferenceLimit:
 
     def _overloaded(self, window: Count, slot: SlotReport) -> bool:
         """Whether more was sent than ever came through, and did not come through. Updates what did."""
-        sent = window.segments * self._packet_bytes / window.time_s
+        sent = window.segments * self._packet_bytes / window.busy_s
         if window.beyond(self.base_loss + HIGH_LOSS):
             return sent > PROVEN * self._proven
         self._proven = max(self._proven, sent)
@@ -188,7 +196,7 @@ class ReferenceLimit:
     def _came_through(self, count: Count) -> float:
         """0.98 D."""
         acknowledged = max(count.segments - count.lost, MIN_SHARE * count.segments)
-        return MARGIN * (acknowledged * self._packet_bytes / count.time_s) / (1 - min(self.base_loss, 0.9))
+        return MARGIN * (acknowledged * self._packet_bytes / count.busy_s) / (1 - min(self.base_loss, 0.9))
 
     def _try(self, rate: float) -> None:
         self._before, self._trial, self.limit = self.limit, rate, rate
@@ -196,6 +204,56 @@ class ReferenceLimit:
 
     def _enter(self, phase: Phase) -> None:
         self.phase, self._phase_s, self._count, self._high_rounds = phase, 0.0, Count(), 0
+        self._turns = {Turn.SLOWER: Count(), Turn.FASTER: Count()}
+        self.turn = Turn.NONE
+        if self._alternates and phase is _TRIAL:
+            self._take(Turn.SLOWER)
+
+    def _take(self, turn: Turn) -> None:
+        """The slower turn is sent at the lower of both rates."""
+        lower, higher = sorted((self._before, self._trial))
+        self.turn, self.limit = turn, lower if turn is Turn.SLOWER else higher
+
+    def _take_turns(self, slot: SlotReport, round_s: float) -> None:
+        """Half a round trip or four slots by turns, then a round trip and a quarter until all of it is heard of."""
+        for turn, sent in ((Turn.SLOWER, slot.slower), (Turn.FASTER, slot.faster)):
+            count = self._turns[turn]
+            count.segments += sent.lost + sent.delivered / self._packet_bytes
+            count.lost += sent.lost
+            count.busy_s += sent.busy_s
+        sends_s = max(TRIAL * round_s, LEAST_TURNS * slot.slot_s)
+        if self.phase is _TRIAL:
+            self._take(Turn.FASTER if self.turn is Turn.SLOWER else Turn.SLOWER)
+            if self._phase_s < sends_s:
+                return
+            self.phase, self.turn, self._queue_grew = _ECHO, Turn.NONE, slot.rate < STANDING * self._trial
+            known = self._faster or min(self._before, slot.rate) <= PROVEN * self._proven
+            self.limit = self._before if known else self._trial
+        elif self._phase_s >= LAG * round_s + sends_s:
+            if min(count.segments for count in self._turns.values()) >= MIN_SEGMENTS:
+                self._judge_turns()
+            elif self._phase_s >= 2 * (LAG * round_s + sends_s):  # too little was heard of one of them
+                self.limit = self._before
+                self._enter(_CRUISE)
+
+    def _judge_turns(self) -> None:
+        """A faster rate is judged by what its turns lost beyond the other's. A slower one lost half as much beyond the
+        base loss, or less, if the sender caused the losses."""
+        slower, faster = self._turns[Turn.SLOWER], self._turns[Turn.FASTER]
+        if self._faster:
+            base, self.base_loss, self._count = self.base_loss, slower.share, faster
+            self._judge_faster()
+            self.base_loss = base
+            return
+        both = Count(slower.segments + faster.segments, slower.lost + faster.lost)
+        caused = faster.beyond(slower.share) and slower.share <= (faster.share + self.base_loss) / 2
+        if caused:
+            self.base_loss, self.limit, self._proven = slower.share, self._trial, self._trial
+            self._pause, self._step = 1.0, MIN_STEP
+        else:
+            self.base_loss, self.limit = both.share, self._before
+            self._pause_longer()
+        self._enter(_CRUISE)
 
     def _judge_slower(self) -> None:
         """Whether the sender caused the losses."""
@@ -208,12 +266,7 @@ class ReferenceLimit:
             self.limit = before
             self._pause_longer()
         else:
-            again = min(self._proven, before) if self._returns else 0.0
             self._pause, self._step, self._proven = 1.0, MIN_STEP, self.limit
-            if again > self.limit * (1 + MIN_STEP):
-                self.base_loss = count.share
-                self._try(again)
-                return
         self.base_loss = count.share
         self._enter(_CRUISE)
 

@@ -98,7 +98,7 @@ def test_it_learns(tmp_path: Path) -> None:
 
 def test_what_is_in_the_way_or_another_training_is_refused(tmp_path: Path) -> None:
     go(tmp_path, steps=96)
-    with pytest.raises(InputError, match="--resume continues with a run of dstcc train"):
+    with pytest.raises(InputError, match="--resume continues a run of dstcc train"):
         go(tmp_path)
     for change in ({"seed": 3}, {"recipe": replace(TINY, hidden=5)}):
         with pytest.raises(

@@ -23,6 +23,25 @@ class Phase(Enum):
     ECHO = 3
 
 
+class Turn(Enum):
+    """Whose turn it is in a trial that alternates between its rate and the one of before."""
+
+    NONE = -1
+    SLOWER = 0
+    FASTER = 1
+
+
+class SentThen(NamedTuple):
+    """What became known in a slot of what was sent in one kind of turn."""
+
+    delivered: float = 0.0
+    """Bytes on the wire."""
+    lost: float = 0.0
+    """Segments."""
+    busy_s: float = 0.0
+    """What it took to send them."""
+
+
 class SlotReport(NamedTuple):
     """One path in one slot."""
 
@@ -42,11 +61,19 @@ class SlotReport(NamedTuple):
     """Bytes on the wire per second that this queue shows."""
     probed: bool
     """Whether the path may have been asked for more than its share (:mod:`.probing`)."""
+    slower: SentThen = SentThen()
+    faster: SentThen = SentThen()
+    """Of these, what was sent in a trial's turns."""
 
 
 class PacingLimit(_engine.PacingLimit):
     """The limit of one path: ``limit`` in bytes on the wire per second, infinite without one, and ``base_loss``, the
     share of segments that is lost at any rate. :meth:`update` once a slot."""
+
+    @property
+    def turn(self) -> Turn:
+        """Whose turn it is."""
+        return Turn(self.turn_number)
 
     @property
     def phase(self) -> Phase:

@@ -201,16 +201,23 @@ py::tuple path_units(const States<MeasuredRate>& rates, const States<Probe>& pro
 
 void bind_paths(py::module_& engine) {
     py::class_<PacingLimit>(engine, "PacingLimit", "The limit of one path; see dstcc.learn.paths.pacing_limit.")
-        .def(py::init<double, bool>(), py::arg("packet_bytes"), py::arg("returns") = false)
+        .def(py::init<double, bool>(), py::arg("packet_bytes"), py::arg("alternates") = false)
         .def(
             "take",
             [](PacingLimit& path, double slot_s, double srtt_s, bool up, double delivered, double lost, double limit,
-               bool queue_seen, double rate,
-               bool probed) { path.update({slot_s, srtt_s, up, delivered, lost, limit, queue_seen, rate, probed}); },
+               bool queue_seen, double rate, bool probed, const std::array<double, 3>& slower,
+               const std::array<double, 3>& faster) {
+                PathSlot slot{slot_s, srtt_s, up, delivered, lost, limit, queue_seen, rate, probed};
+                slot.slower = {slower[0], slower[1], slower[2]};
+                slot.faster = {faster[0], faster[1], faster[2]};
+                path.update(slot);
+            },
             py::arg("slot_s"), py::arg("srtt_s"), py::arg("up"), py::arg("delivered"), py::arg("lost"),
-            py::arg("limit"), py::arg("queue_seen"), py::arg("rate"), py::arg("probed"))
+            py::arg("limit"), py::arg("queue_seen"), py::arg("rate"), py::arg("probed"), py::arg("slower"),
+            py::arg("faster"))
         .def_property_readonly("limit", &PacingLimit::limit)
         .def_property("base_loss", &PacingLimit::base_loss, &PacingLimit::set_base_loss)
+        .def_property_readonly("turn_number", [](const PacingLimit& path) { return static_cast<int>(path.turn()); })
         .def_property_readonly("phase_number", [](const PacingLimit& path) { return static_cast<int>(path.phase()); });
     py::class_<Captured>(engine, "Captured", "A source over time; see dstcc.learn.paths.captured.")
         .def(py::init<Table, Table>(), py::arg("times_s"), py::arg("payload_bytes"))
