@@ -24,6 +24,7 @@ def test_one_cell_an_algorithm_and_point_counts_for_all_seeds(tmp_path: Path) ->
     first, second = paper_times.times(paper, paper.figure, tmp_path / "out", lambda: float(next(ticks)))
     assert (first.timed, first.cells, first.all_s) == (4, 16, 16.0)
     assert (second.timed, second.cells, second.all_s) == (0, 0, 0.0)
+    assert len(list((tmp_path / "out/cells").rglob("*.json"))) == 4
 
 
 def test_a_cell_that_was_timed_is_a_reproductions(tmp_path: Path) -> None:
