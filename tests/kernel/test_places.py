@@ -96,7 +96,7 @@ def test_a_guest_whose_console_has_no_room_died_of_a_full_disk(kernel: Path, tmp
         *("emulate", str(MINI), "--backend", "kernel", "-o", "run"),
     )
     assert done.returncode == 1
-    assert f"the disk is full: {tmp_path}/tmp has no room" in done.stderr
+    assert f"the disk is full: {tmp_path}/tmp has no space" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
