@@ -336,7 +336,7 @@ def test_a_full_temporary_folder_is_called_that(kernel: Path, tmp_path: Path, ro
     if done.returncode in (1, 99) and "dstcc-lanes" not in done.stderr:
         pytest.skip(f"neither root nor user namespaces: {done.stderr}")
     assert done.returncode == 1
-    assert f"the disk is full: {tmp_path}/tmp has no room" in done.stderr
+    assert f"the disk is full: {tmp_path}/tmp has no space" in done.stderr
     assert "dstcc-" not in done.stdout.splitlines()[-1]
 
 
