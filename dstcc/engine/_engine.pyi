@@ -37,7 +37,7 @@ class Stepper:
 CodedStepper = Stepper  # of the same face
 
 class PacingLimit:
-    def __init__(self, packet_bytes: float, returns: bool = False) -> None: ...
+    def __init__(self, packet_bytes: float, alternates: bool = False) -> None: ...
     def take(
         self,
         slot_s: float,
@@ -49,10 +49,14 @@ class PacingLimit:
         queue_seen: bool,
         rate: float,
         probed: bool,
+        slower: tuple[float, float, float],
+        faster: tuple[float, float, float],
     ) -> None: ...
     @property
     def limit(self) -> float: ...
     base_loss: float
+    @property
+    def turn_number(self) -> int: ...
     @property
     def phase_number(self) -> int: ...
 
