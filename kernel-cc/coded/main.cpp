@@ -4,17 +4,7 @@
 //
 //   coded PLAN         writes the plan's `result`: a line of JSON, then rows of the layers' parts, samples, blocks, parts by block,
 //                      packets that did not arrive, and what of each part is acknowledged and begun, where that is asked
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/resource.h>
-
-#include <cerrno>
-#include <cinttypes>
-#include <cmath>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -25,6 +15,7 @@
 #include "link/stall.hpp"
 #include "craft.hpp"
 #include "earth.hpp"
+#include "trial.hpp"
 
 namespace coded {
 
@@ -33,15 +24,6 @@ namespace {
 using dstcc::kNever;
 
 constexpr Time kPatience = 100;  // a share of a slot
-
-Time clock_ns(clockid_t clock) { return transfer::clock_ns(clock); }
-
-// Something that came in, with bytes of its own.
-struct Arrived {
-    Time at;
-    std::size_t from;  // a link, or a subflow
-    std::vector<std::uint8_t> bytes;
-};
 
 class Trial {
 public:
@@ -70,27 +52,17 @@ public:
     }
 
     void run() {
-        const Time monotonic = clock_ns(CLOCK_MONOTONIC);
-        realtime_ = clock_ns(CLOCK_REALTIME);
-        std::printf("%" PRId64 "\n",
-                    monotonic);  // the trial's time 0, for the process that changes the links over time
-        std::fflush(stdout);
+        start_ = Start();
+        start_.announce();
         sending_.begin();
         steer(0);
-        Time look = 0;
-        for (;;) {
+        end_ = start_.look(plan_.tick, config_.duration_ns, [this](Time now) {
             earth_.see(queues_);
-            on_earth(look);
+            on_earth(now);
             craft_.see(queues_);
-            on_craft(look);
-            if (over(look)) break;
-            const Time ends = config_.duration_ns;
-            look = std::min((look / plan_.tick + 1) * plan_.tick, ends);
-            const Time at = monotonic + look;
-            const timespec when{static_cast<time_t>(at / transfer::kNsPerS), static_cast<long>(at % transfer::kNsPerS)};
-            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
-        }
-        end_ = look;
+            on_craft(now);
+            return over(now);
+        });
         if (end_ % config_.slot_ns != 0) dstcc::take_samples(end_, sending_, sampler_);
         sending_.check();
         if (craft_.lost() + earth_.lost() > 0) throw Failure("datagrams came faster than they were looked at");
@@ -104,21 +76,10 @@ private:
     // Every part that is there is held against what was encoded.
     Store::Check checks() {
         return [this](std::uint32_t object, const std::uint8_t* bytes, std::size_t size) {
-            for (std::size_t at = 0; at < size; at += transfer::Payloads::kStretch) {
-                const std::size_t stretch = std::min<std::size_t>(size - at, transfer::Payloads::kStretch);
-                const char* own = payloads_.at(static_cast<int>(object), static_cast<std::int64_t>(at),
-                                               static_cast<std::int64_t>(stretch));
-                if (std::memcmp(bytes + at, own, stretch) != 0)
-                    throw Failure("layer " + std::to_string(config_.objects.layer[object]) + " of chunk " +
-                                  std::to_string(config_.objects.chunk[object]) + ": damaged on the way");
-            }
-            const transfer::Object& row = plan_.payloads.objects[object];
-            const bool whole = row.begin == 0 && row.payload == static_cast<std::int64_t>(object);
-            if (plan_.received.empty() || !whole) return;
-            const std::string path = plan_.received + "/" + std::to_string(object);
-            std::FILE* file = std::fopen(path.c_str(), "wb");
-            if (file == nullptr || std::fwrite(bytes, 1, size, file) != size) transfer::fail_errno(path);
-            if (std::fclose(file) != 0) transfer::fail_errno(path);
+            for (std::size_t at = 0; at < size; at += transfer::Payloads::kStretch)
+                hold(plan_, payloads_, object, at, bytes + at,
+                     std::min<std::size_t>(size - at, transfer::Payloads::kStretch));
+            keep_received(plan_, object, bytes, size);
         };
     }
 
@@ -132,20 +93,13 @@ private:
         earth_.add(sending_.subflow(sending_.subflows() - 1).flight.wants_reports());
     }
 
-    // Datagrams in the order of their times, of the same time in that of their sockets.
+    // By socket: a link, or a subflow.
     template <class End>
-    std::vector<Arrived> arrived(End& end, std::size_t sockets, Time look) {
-        std::vector<Arrived> all;
-        for (std::size_t i = 0; i < sockets; ++i)
-            for (;;) {
-                const std::vector<Datagram>& batch = end.receive(i);
-                for (const Datagram& one : batch)
-                    all.push_back(
-                        {std::clamp<Time>(one.at - realtime_, 0, look), i, {one.bytes, one.bytes + one.size}});
-                if (batch.size() < Socket::kBatch) break;
-            }
-        std::stable_sort(all.begin(), all.end(), [](const Arrived& a, const Arrived& b) { return a.at < b.at; });
-        return all;
+    std::vector<Arrived<std::size_t>> come(End& end, std::size_t sockets, Time now) {
+        std::vector<std::size_t> all(sockets);
+        std::iota(all.begin(), all.end(), 0);
+        return arrived(all, start_.realtime, now,
+                       [&](std::size_t i) -> const std::vector<Datagram>& { return end.receive(i); });
     }
 
     void on_earth(Time look) {
@@ -155,16 +109,16 @@ private:
                 earth_.handle_timer(earth_now_, receiving_timers_.head());
             }
         };
-        for (const Arrived& one : arrived(earth_, config_.links.size(), look)) {
+        for (const auto& one : come(earth_, config_.links.size(), look)) {
             timers(one.at);
             earth_now_ = std::max(earth_now_, one.at);
-            earth_.handle(earth_now_, one.from, {one.bytes.data(), one.bytes.size(), one.at});
+            earth_.handle(earth_now_, one.from, one.datagram());
         }
         timers(look);
     }
 
     void on_craft(Time look) {
-        for (const Arrived& one : arrived(craft_, subflows_, look)) {
+        for (const auto& one : come(craft_, subflows_, look)) {
             timers(one.at);
             craft_now_ = std::max(craft_now_, one.at);
             const auto heard = read_heard(craft_.sent(), one.bytes.data(), one.bytes.size(), refused_);
@@ -263,92 +217,43 @@ private:
     std::optional<Controller> controller_;
     Refused refused_;  // by the spacecraft
     std::uint32_t forgotten_ = 0;
-    Time last_deadline_ = -1, realtime_ = 0, craft_now_ = 0, earth_now_ = 0, end_ = 0;
+    Start start_;
+    Time last_deadline_ = -1, craft_now_ = 0, earth_now_ = 0, end_ = 0;
 };
 
-void put(std::FILE* file, const std::vector<std::int64_t>& row) {
-    if (std::fwrite(row.data(), 8, row.size(), file) != row.size()) transfer::fail_errno("the result");
-}
-
 void Trial::write() const {
-    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
-    if (file == nullptr) transfer::fail_errno(plan_.result);
     const dstcc::CodedReceivingEnd& receiving = earth_.receiving();
     const auto missing = earth_.missing(craft_.sent());
     dstcc::TransportStats stats;
     dstcc::add_totals(sending_, receiving, stats);
     stats.sent_wire_bytes = stats.sent_payload_bytes + config_.transport.header_bytes * dstcc::packets_of(sending_);
     stats.dropped_queue_packets = craft_.dropped();
-    const dstcc::SampleColumns& rows = sampler_.rows();
-    const std::size_t objects = config_.objects.size();
-    std::fprintf(file, "{\"objects\": %zu, \"samples\": %zu, \"blocks\": %zu, \"missing\": %zu, \"end_ns\": %" PRId64,
-                 objects, rows.t_ns.size(), map_.blocks(), missing.size(), end_);
-    const auto number = [&](const char* name, std::int64_t value) {
-        std::fprintf(file, ", \"%s\": %" PRId64, name, value);
-    };
-    stats.each([&](const char* name, auto value) {
-        if constexpr (std::is_integral_v<decltype(value)>)
-            number(name, value);
-        else if (std::isnan(value))
-            std::fprintf(file, ", \"%s\": null", name);
-        else
-            std::fprintf(file, ", \"%s\": %.12g", name, value);
-    });
-    number("checked_payload_bytes", earth_.store().checked_bytes());
-    number("missing_packets", static_cast<std::int64_t>(missing.size()));
-    number("refused_packets", earth_.refused().total() + refused_.total());
-    number("block_peak_bytes", earth_.store().block_peak_bytes());
-    number("decoder_peak_bytes", earth_.store().peak_bytes());
-    number("encoder_peak_bytes", craft_.peak_bytes());
-    number("first_send_ns", sending_.first_send_ns());
-    number("last_delivery_ns", receiving.last_delivery_ns());
-    if (controller_) number("unusable_answers", controller_->unusable());
-    if (config_.ledger) number("ledger", static_cast<std::int64_t>(objects));
-    std::fputs("}\n", file);
-    for (std::size_t i = 0; i < objects; ++i) {
-        const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
-        put(file, {one.first_sent_ns, one.first_arrival_ns, one.complete_ns, one.sent_bytes, one.delivered_bytes,
-                   one.retransmissions, one.subflow, one.given_up});
-    }
-    for (std::size_t i = 0; i < rows.t_ns.size(); ++i) {
-        std::vector<std::int64_t> row;
-        rows.fields([&](const std::string&, const auto& column) {
-            row.emplace_back();
-            std::memcpy(&row.back(), &column[i], sizeof(std::int64_t));  // one of them holds doubles
-        });
-        put(file, row);
-    }
+    Result result(plan_, stats, sampler_.rows(), end_);
+    result.number("blocks", static_cast<std::int64_t>(map_.blocks()));
+    result.number("missing", static_cast<std::int64_t>(missing.size()));
+    result.number("checked_payload_bytes", earth_.store().checked_bytes());
+    result.number("missing_packets", static_cast<std::int64_t>(missing.size()));
+    result.number("refused_packets", earth_.refused().total() + refused_.total());
+    result.number("block_peak_bytes", earth_.store().block_peak_bytes());
+    result.number("decoder_peak_bytes", earth_.store().peak_bytes());
+    result.number("encoder_peak_bytes", craft_.peak_bytes());
+    result.number("first_send_ns", sending_.first_send_ns());
+    result.number("last_delivery_ns", receiving.last_delivery_ns());
+    if (controller_) result.number("unusable_answers", controller_->unusable());
+    const auto outcome = [&](std::size_t i) { return dstcc::object_outcome(sending_, receiving, i); };
+    result.layers_and(sampler_.rows(), outcome);
     for (std::size_t b = 0; b < map_.blocks(); ++b) {
         const dstcc::BlockOutcome one = dstcc::block_outcome(sending_, receiving, map_, headers_, b);
-        put(file, {one.source, one.repair, one.planned, one.repair_bytes, one.arrived, one.decoded_ns, one.whole});
+        result.row({one.source, one.repair, one.planned, one.repair_bytes, one.arrived, one.decoded_ns, one.whole});
     }
-    for (std::uint32_t i = 0; i < objects; ++i) put(file, {map_.block_of(i), receiving.parts()[i].recovered});
-    for (const auto& [subflow, packet] : missing) put(file, {subflow, packet});
-    for (std::size_t i = 0; config_.ledger && i < objects; ++i) {
-        const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
-        put(file, {one.acknowledged_bytes, std::min(one.offset, one.sent_bytes)});
-    }
-    if (std::fclose(file) != 0) transfer::fail_errno(plan_.result);
+    for (std::uint32_t i = 0; i < config_.objects.size(); ++i)
+        result.row({map_.block_of(i), receiving.parts()[i].recovered});
+    for (const auto& [subflow, packet] : missing) result.row({subflow, packet});
+    result.end(outcome);
 }
 
 }  // namespace
 
 }  // namespace coded
 
-int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: coded PLAN\n");
-        return 2;
-    }
-    try {
-        std::signal(SIGPIPE, SIG_IGN);  // a controller may go
-        const coded::Plan plan = coded::read_plan(argv[1]);
-        coded::Trial trial(plan);
-        trial.run();
-        trial.write();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return coded::run<coded::Trial>("coded", argc, argv); }

@@ -139,7 +139,8 @@ def _ltp_parts() -> Parts:
     ends = {*(engine / "ltp").glob("*.cpp")} - {engine / "ltp/ltp.cpp"}
     lines = (*sorted((engine / "link").glob("*.cpp")), engine / "coding/repair_rule.cpp")
     ours = (coded / "plan.cpp", coded / "datagrams.cpp", transfer / "payloads.cpp")
-    theirs = (coded / "plan.hpp", coded / "datagrams.hpp", transfer / "base.hpp", transfer / "payloads.hpp")
+    headers = (coded / f"{part}.hpp" for part in ("plan", "datagrams", "trial"))
+    theirs = (*headers, transfer / "base.hpp", transfer / "payloads.hpp")
     shared = (
         *(f"coding/{part}.hpp" for part in ("blocks", "loss_heard", "repair_rule")),
         "tcp/segment_set.hpp",

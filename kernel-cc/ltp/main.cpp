@@ -7,15 +7,9 @@
 //   ltp PLAN           writes the plan's `result`: a line of JSON, then rows of the layers, samples and, where ltp is coded,
 //                      matrices and the layers' places in them; and what of each layer is acknowledged and begun, where that
 //                      is asked
-#include <cinttypes>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
-
-#include "core/samples.hpp"
-#include "core/stats.hpp"
 #include "earth.hpp"
 #include "link/stall.hpp"
+#include "../coded/trial.hpp"
 
 namespace ltp {
 
@@ -26,8 +20,6 @@ using dstcc::kNever;
 using Timers = dstcc::TimerTree;
 using Quick = dstcc::GroupedTree<4>;
 
-Time clock_ns(clockid_t clock) { return transfer::clock_ns(clock); }
-
 // A link as the ends plan with it, who may be a tick late.
 dstcc::LinkConfig planned(dstcc::LinkConfig link, Time tick) {
     for (Time& delay : link.delay_ns) delay += tick;
@@ -35,14 +27,6 @@ dstcc::LinkConfig planned(dstcc::LinkConfig link, Time tick) {
         for (auto& outage : *outages) outage.first = std::max<Time>(outage.first - tick, 0);
     return link;
 }
-
-struct Arrived {
-    Time at;
-    std::size_t link;
-    bool below;
-    Bytes bytes;
-    Datagram datagram() const { return {bytes.data(), bytes.size(), at}; }
-};
 
 class Trial {
 public:
@@ -82,24 +66,15 @@ public:
     }
 
     void run() {
-        const Time monotonic = clock_ns(CLOCK_MONOTONIC);
-        realtime_ = clock_ns(CLOCK_REALTIME);
-        std::printf("%" PRId64 "\n",
-                    monotonic);  // the trial's time 0, for the process that changes the links over time
-        std::fflush(stdout);
-        Time look = 0;
-        for (;;) {
+        start_ = coded::Start();
+        start_.announce();
+        end_ = start_.look(plan_.tick, config_.duration_ns, [this](Time now) {
             earth_.see(queues_);
-            on_earth(look);
+            on_earth(now);
             craft_.see(queues_);
-            on_craft(look);
-            if (over(look)) break;
-            look = std::min((look / plan_.tick + 1) * plan_.tick, config_.duration_ns);
-            const Time at = monotonic + look;
-            const timespec when{static_cast<time_t>(at / transfer::kNsPerS), static_cast<long>(at % transfer::kNsPerS)};
-            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
-        }
-        end_ = look;
+            on_craft(now);
+            return over(now);
+        });
         if (end_ % config_.slot_ns != 0) take_samples(end_);
         sending_.check();
         if (craft_.lost() + earth_.lost() > 0) throw Failure("datagrams came faster than they were looked at");
@@ -114,49 +89,31 @@ private:
     // Every byte that came is held against what was sent.
     Earth::Check check() {
         return [this](std::uint32_t block, std::uint64_t offset, const std::uint8_t* bytes, std::size_t size) {
-            const char* own = payloads_.at(static_cast<int>(block), static_cast<std::int64_t>(offset),
-                                           static_cast<std::int64_t>(size));
-            if (std::memcmp(bytes, own, size) != 0)
-                throw Failure("layer " + std::to_string(config_.objects.layer[block]) + " of chunk " +
-                              std::to_string(config_.objects.chunk[block]) + ": damaged on the way");
+            coded::hold(plan_, payloads_, block, offset, bytes, size);
         };
     }
     Earth::Whole whole() {
         return [this](std::uint32_t block, const Bytes& bytes) {
-            const transfer::Object& row = plan_.payloads.objects[block];
-            if (plan_.received.empty() || row.begin != 0 || row.payload != static_cast<std::int64_t>(block)) return;
-            const std::string path = plan_.received + "/" + std::to_string(block);
-            std::FILE* file = std::fopen(path.c_str(), "wb");
-            if (file == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
-                transfer::fail_errno(path);
-            if (std::fclose(file) != 0) transfer::fail_errno(path);
+            coded::keep_received(plan_, block, bytes.data(), bytes.size());
         };
     }
 
-    // Datagrams in the order of their times, of the same time in that of their sockets.
+    // By socket: a link, and whether it is that of the matrices.
     template <class End>
-    std::vector<Arrived> arrived(End& end, Time look) {
-        std::vector<Arrived> all;
+    auto come(End& end, Time now) {
+        std::vector<std::pair<std::size_t, bool>> all;
         for (std::size_t l = 0; l < links_; ++l)
-            for (const bool below : {false, true})
-                for (;;) {
-                    const std::vector<Datagram>& batch = end.receive(l, below);
-                    for (const Datagram& one : batch)
-                        all.push_back({std::clamp<Time>(one.at - realtime_, 0, look),
-                                       l,
-                                       below,
-                                       {one.bytes, one.bytes + one.size}});
-                    if (batch.size() < Socket::kBatch) break;
-                }
-        std::stable_sort(all.begin(), all.end(), [](const Arrived& a, const Arrived& b) { return a.at < b.at; });
-        return all;
+            for (const bool below : {false, true}) all.emplace_back(l, below);
+        return coded::arrived(all, start_.realtime, now, [&](const auto& from) -> const std::vector<Datagram>& {
+            return end.receive(from.first, from.second);
+        });
     }
 
     void on_earth(Time look) {
-        for (const Arrived& one : arrived(earth_, look)) {
+        for (const auto& one : come(earth_, look)) {
             earth_until(one.at - 1);
             earth_now_ = std::max(earth_now_, one.at);
-            earth_.handle(earth_now_, one.link, one.datagram(), one.below, receiving_);
+            earth_.handle(earth_now_, one.from.first, one.datagram(), one.from.second, receiving_);
         }
         earth_until(look);
     }
@@ -175,11 +132,11 @@ private:
     }
 
     void on_craft(Time look) {
-        for (const Arrived& one : arrived(craft_, look)) {
+        for (const auto& one : come(craft_, look)) {
             craft_until(one.at - 1);
             craft_now_ = std::max(craft_now_, one.at);
-            if (const auto heard = craft_.read(one.datagram(), one.below))
-                sending_.handle_segment(craft_now_, one.link, heard->segment, heard->claims);
+            if (const auto heard = craft_.read(one.datagram(), one.from.second))
+                sending_.handle_segment(craft_now_, one.from.first, heard->segment, heard->claims);
         }
         craft_until(look);
     }
@@ -281,7 +238,8 @@ private:
     dstcc::LtpReceivingEnd receiving_;
     std::vector<std::int32_t> subflow_;
     dstcc::Sampler sampler_;
-    Time realtime_ = 0, craft_now_ = 0, earth_now_ = 0, end_ = 0;
+    coded::Start start_;
+    Time craft_now_ = 0, earth_now_ = 0, end_ = 0;
 };
 
 void Trial::add_to(dstcc::TransportStats& stats) const {
@@ -306,88 +264,39 @@ void Trial::add_to(dstcc::TransportStats& stats) const {
     stats.last_delivery_s = dstcc::seconds_or_nan(receiving_.last_delivery_ns());
 }
 
-void put(std::FILE* file, const std::vector<std::int64_t>& row) {
-    if (std::fwrite(row.data(), 8, row.size(), file) != row.size()) transfer::fail_errno("the result");
-}
-
 void Trial::write() const {
-    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
-    if (file == nullptr) transfer::fail_errno(plan_.result);
     dstcc::TransportStats stats;
     add_to(stats);
-    const dstcc::SampleColumns& rows = sampler_.rows();
     const std::size_t objects = config_.objects.size(), matrices = coded() ? sending_.matrices().size() : 0;
-    std::fprintf(file, "{\"objects\": %zu, \"samples\": %zu, \"end_ns\": %" PRId64, objects, rows.t_ns.size(), end_);
-    if (coded()) std::fprintf(file, ", \"blocks\": %zu, \"missing\": 0", matrices);
-    const auto number = [&](const char* name, std::int64_t value) {
-        std::fprintf(file, ", \"%s\": %" PRId64, name, value);
-    };
-    stats.each([&](const char* name, auto value) {
-        if constexpr (std::is_integral_v<decltype(value)>)
-            number(name, value);
-        else if (std::isnan(value))
-            std::fprintf(file, ", \"%s\": null", name);
-        else
-            std::fprintf(file, ", \"%s\": %.12g", name, value);
-    });
-    number("first_send_ns", sending_.first_send_ns());
-    number("last_delivery_ns", receiving_.last_delivery_ns());
-    number("checked_payload_bytes", earth_.checked_bytes());
-    number("refused_packets", earth_.refused().total() + craft_.refused().total());
+    coded::Result result(plan_, stats, sampler_.rows(), end_);
+    result.number("first_send_ns", sending_.first_send_ns());
+    result.number("last_delivery_ns", receiving_.last_delivery_ns());
+    result.number("checked_payload_bytes", earth_.checked_bytes());
+    result.number("refused_packets", earth_.refused().total() + craft_.refused().total());
     if (coded()) {
-        number("block_peak_bytes", earth_.peak_bytes());
-        number("decoder_peak_bytes", earth_.matrices_peak_bytes());
-        number("encoder_peak_bytes", craft_.peak_bytes());
+        result.number("blocks", static_cast<std::int64_t>(matrices));
+        result.number("missing", 0);
+        result.number("block_peak_bytes", earth_.peak_bytes());
+        result.number("decoder_peak_bytes", earth_.matrices_peak_bytes());
+        result.number("encoder_peak_bytes", craft_.peak_bytes());
     }
-    if (config_.ledger) number("ledger", static_cast<std::int64_t>(objects));
-    std::fputs("}\n", file);
-    for (std::size_t i = 0; i < objects; ++i) {
-        const dstcc::ObjectOutcome one = object(i);
-        put(file, {one.first_sent_ns, one.first_arrival_ns, one.complete_ns, one.sent_bytes, one.delivered_bytes,
-                   one.retransmissions, one.subflow, one.given_up});
-    }
-    for (std::size_t i = 0; i < rows.t_ns.size(); ++i) {
-        std::vector<std::int64_t> row;
-        rows.fields([&](const std::string&, const auto& column) {
-            row.emplace_back();
-            std::memcpy(&row.back(), &column[i], sizeof(std::int64_t));  // one of them holds doubles
-        });
-        put(file, row);
-    }
+    const auto outcome = [this](std::size_t i) { return object(i); };
+    result.layers_and(sampler_.rows(), outcome);
     for (std::size_t m = 0; m < matrices; ++m) {
         const dstcc::MatrixSending& sent = sending_.matrices()[m];
         const dstcc::MatrixHeader& header = headers_.matrices[m];
         const dstcc::MatrixArrival& came = receiving_.matrix(m);
         const bool whole = header.source > 0 && (came.members == header.source || came.decoded_ns >= 0);
-        put(file, {header.source, header.repair, sent.planned, header.repair * sent.symbol_bytes, came.arrived,
-                   came.decoded_ns, whole});
+        result.row({header.source, header.repair, sent.planned, header.repair * sent.symbol_bytes, came.arrived,
+                    came.decoded_ns, whole});
     }
     for (std::size_t i = 0; coded() && i < objects; ++i)
-        put(file, {headers_.of_block[i], receiving_.blocks()[i].recovered});
-    for (std::size_t i = 0; config_.ledger && i < objects; ++i) {
-        const dstcc::ObjectOutcome one = object(i);
-        put(file, {one.acknowledged_bytes, std::min(one.offset, one.sent_bytes)});
-    }
-    if (std::fclose(file) != 0) transfer::fail_errno(plan_.result);
+        result.row({headers_.of_block[i], receiving_.blocks()[i].recovered});
+    result.end(outcome);
 }
 
 }  // namespace
 
 }  // namespace ltp
 
-int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: ltp PLAN\n");
-        return 2;
-    }
-    try {
-        const coded::Plan plan = coded::read_plan(argv[1]);
-        ltp::Trial trial(plan);
-        trial.run();
-        trial.write();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return coded::run<ltp::Trial>("ltp", argc, argv); }
