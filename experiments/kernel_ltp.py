@@ -10,18 +10,15 @@ repair's, so that there a z below 2 is within the rule. Exit status 1: a cell is
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from dstcc.atomic import atomic_write
-from dstcc.run.trials import Trial
+from dstcc.run import Trial
 from dstcc.scenario import Scenario
-from experiments.kernel_networks import trials_of
+
+from .beside_kernel import compared, numbers_of, trials_of, welch, write_table
 
 COLUMNS = (
     *("cell", "seeds", "simulator", "sd", "kernel", "sd", "ratio", "z", "throughput ratio", "z"),
@@ -68,42 +65,32 @@ def scenario_of(cell: str, seeds: int, *, scale: float = 2.0) -> Scenario:
     )
 
 
-def numbers_of(trials: list[Trial]) -> tuple[np.ndarray[Any, Any], ...]:
-    """`weighted_layers`, throughput, wire bytes and `retransmitted_ratio`, by seed."""
-    rows = []
-    for trial in trials:
-        if trial.metrics is None or trial.outcome is None:
-            raise click.ClickException(f"{trial.id}: {trial.error}")
-        metrics = trial.metrics.flat()
-        sent = trial.outcome.result.totals.sent_wire_bytes
-        names = ("weighted_layers", "throughput_bps", "retransmitted_ratio")
-        layers, throughput, again = (float(metrics[name] or 0.0) for name in names)
-        rows.append((layers, throughput, float(sent), again))
-    layers_, throughput_, sent_, again_ = np.array(rows).T
-    return layers_, throughput_, sent_, again_
-
-
-def welch(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> float:
-    """The difference of the means by its standard error."""
-    error = np.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
-    return float((after.mean() - before.mean()) / error) if error > 0 else 0.0
-
-
 def row_of(cell: str, seeds: int, jobs: int) -> tuple[list[str], bool]:
     """A cell's row, and whether it keeps the rule."""
     scenario = scenario_of(cell, seeds)
     (mine, fast, sent, again), (theirs, carried, put, repeated) = (
-        numbers_of(trials_of(scenario, backend, jobs)) for backend in ("simulator", "kernel")
+        numbers_of(trials_of(scenario, backend, jobs), wire_bytes, sent_again)
+        for backend in ("simulator", "kernel")
     )
     ratios = [b.mean() / a.mean() for a, b in ((mine, theirs), (fast, carried), (sent, put))]
-    z, fast_z = welch(mine, theirs), welch(fast, carried)
+    fast_z = welch(fast, carried)
     values = (
-        *(f"{one:.4f}" for one in (mine.mean(), mine.std(ddof=1), theirs.mean(), theirs.std(ddof=1))),
-        *(f"{ratios[0]:.3f}", f"{z:+.1f}", f"{ratios[1]:.3f}", f"{fast_z:+.1f}", f"{ratios[2]:.3f}"),
+        *compared(mine, theirs),
+        *(f"{ratios[1]:.3f}", f"{fast_z:+.1f}", f"{ratios[2]:.3f}"),
         *(f"{one.mean():.4f}" for one in (again, repeated)),
     )
     near = [abs(ratio - 1) <= GOAL for ratio in ratios]
     return [cell, str(seeds), *values], near[0] and (near[1] or abs(fast_z) < MOST_Z) and near[2]
+
+
+def wire_bytes(trial: Trial) -> float:
+    """All that its links carried down."""
+    return trial.outcome.result.totals.sent_wire_bytes if trial.outcome else 0.0
+
+
+def sent_again(trial: Trial) -> float | None:
+    """Of what was sent."""
+    return trial.metrics.flat()["retransmitted_ratio"] if trial.metrics else None
 
 
 @click.command()
@@ -113,22 +100,7 @@ def row_of(cell: str, seeds: int, jobs: int) -> tuple[list[str], bool]:
 @click.option("-o", "--output", type=click.Path(path_type=Path))
 def main(seeds: int, only: tuple[str, ...], jobs: int, output: Path | None) -> None:
     """Print the table, and write it."""
-    beyond = []
-
-    def lines() -> Iterator[str]:
-        yield ",".join(COLUMNS)
-        for cell in only or CELLS:
-            row, kept = row_of(cell, seeds, jobs)
-            beyond.extend([] if kept else [cell])
-            yield ",".join(row)
-
-    table = []
-    for line in lines():
-        click.echo(line)
-        table.append(line)
-    if output is not None:
-        atomic_write(output, "\n".join(table) + "\n")
-    sys.exit(int(bool(beyond)))
+    write_table(COLUMNS, only or CELLS, lambda cell: row_of(cell, seeds, jobs), output)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,15 @@ status 1: a cell is beyond it.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
-from dstcc.atomic import atomic_write
 from dstcc.run import Trial
 from dstcc.scenario import Scenario
 
-from .played import plays
+from .beside_kernel import compared, numbers_of, trials_of, write_table
 
 COLUMNS = (
     *("cell", "hops", "transport", "seeds", "simulator", "sd", "kernel", "sd", "ratio", "z"),
@@ -114,44 +110,23 @@ def scenario_of(cell: str, seeds: int) -> Scenario:
     )  # fmt: skip
 
 
-def trials_of(scenario: Scenario, backend: str, jobs: int) -> list[Trial]:
-    """All of them, by seed."""
-    return sorted(plays(scenario, jobs=jobs, backend=backend), key=lambda trial: trial.key.seed)
-
-
-def numbers_of(trials: list[Trial]) -> tuple[np.ndarray[Any, Any], ...]:
-    """`weighted_layers`, throughput and what the fullest node held, by seed."""
-    done = []
-    for trial in trials:
-        if trial.metrics is None or trial.outcome is None:
-            raise click.ClickException(f"{trial.id}: {trial.error}")
-        done.append((trial.metrics.flat(), trial.outcome))
-    rows = [
-        (
-            float(metrics["weighted_layers"] or 0.0),
-            float(metrics["throughput_bps"] or 0.0),
-            float(max(node.most_held_bytes for node in outcome.result.nodes)),
-        )
-        for metrics, outcome in done
-    ]
-    layers, throughput, held = np.array(rows).T
-    return layers, throughput, held
+def most_held(trial: Trial) -> float:
+    """By its fullest node."""
+    return max(node.most_held_bytes for node in trial.outcome.result.nodes) if trial.outcome else 0.0
 
 
 def row_of(cell: str, seeds: int, jobs: int) -> tuple[list[str], bool]:
     """A cell's row, and whether it keeps the rule."""
     scenario = scenario_of(cell, seeds)
     (mine, sent, held), (theirs, carried, stored) = (
-        numbers_of(trials_of(scenario, backend, jobs)) for backend in ("simulator", "kernel")
+        numbers_of(trials_of(scenario, backend, jobs), most_held) for backend in ("simulator", "kernel")
     )
     control = scenario.transport.congestion[0]
     ratio, sent_ratio = theirs.mean() / mine.mean(), carried.mean() / sent.mean()
-    error = np.sqrt(mine.var(ddof=1) / seeds + theirs.var(ddof=1) / seeds)
-    z = (theirs.mean() - mine.mean()) / error if error > 0 else 0.0
     hops = "+".join(str(len(path)) for path in CELLS[cell][3])
     values = (
-        *(f"{one:.4f}" for one in (mine.mean(), mine.std(ddof=1), theirs.mean(), theirs.std(ddof=1))),
-        *(f"{ratio:.3f}", f"{z:+.1f}", f"{sent_ratio:.3f}"),
+        *compared(mine, theirs),
+        f"{sent_ratio:.3f}",
         *(f"{one.mean() / 1e3:.0f}" for one in (held, stored)),
     )
     goal = GOAL.get(control, 0.15)
@@ -166,24 +141,7 @@ def row_of(cell: str, seeds: int, jobs: int) -> tuple[list[str], bool]:
 @click.option("-o", "--output", type=click.Path(path_type=Path))
 def main(seeds: int, only: tuple[str, ...], jobs: int, output: Path | None) -> None:
     """Print the table, and write it."""
-
-    def lines() -> Iterator[str]:
-        yield ",".join(COLUMNS)
-        for cell in only or CELLS:
-            row, kept = row_of(cell, seeds, jobs)
-            beyond.extend([] if kept else [cell])
-            yield ",".join(row)
-
-    beyond: list[str] = []
-    said = []
-    for line in lines():
-        click.echo(line)
-        said.append(line)
-    if output is not None:
-        atomic_write(output, "\n".join(said) + "\n")
-    if beyond:
-        click.echo(f"beyond the goal: {', '.join(beyond)}", err=True)
-    sys.exit(int(bool(beyond)))
+    write_table(COLUMNS, only or CELLS, lambda cell: row_of(cell, seeds, jobs), output)
 
 
 if __name__ == "__main__":
