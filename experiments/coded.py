@@ -5,8 +5,8 @@
 `mode = "coded"` under open-loop with `repair = "auto"` and blocks of 60 s, with and without a handshake, at several
 playout delays: interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds. Of the one with
 a handshake also the share of the clairvoyant bound and of the one for senders that know the loss model
-(`law`), of bytes that are repair, and of chunks that are played at all. `overload` is loss-0 with a video of 1.2 times
-what the links carry.
+(`known loss model`), of bytes that are repair, and of chunks that are played at all. `overload` is loss-0 with a
+video of 1.2 times what the links carry.
 
 `--controller`: a policy of coded packets, by name or file, beside the transport's own rule, in slots of 60 s and with a
 handshake; of both the share of the clairvoyant bound too.
@@ -150,9 +150,9 @@ def print_frontier(span: tuple[int, int], only: str) -> None:
             "RTTs",
             "coded",
             "of the bound",
-            "law",
+            "known loss model",
             "no handshake",
-            "law",
+            "known loss model",
             "repair",
             "chunks played",
         ),

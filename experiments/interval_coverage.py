@@ -25,9 +25,9 @@ from dstcc.report.printed import heading, line
 from dstcc.stats import SIGNIFICANT, _tail, holm, paired_p
 
 Floats = NDArray[np.float64]
-Law = Callable[[Floats], Floats]
+Distribution = Callable[[Floats], Floats]
 """From levels of a uniform distribution to values, so that seeds can be common to algorithms."""
-LAWS: dict[str, Law] = {
+DISTRIBUTIONS: dict[str, Distribution] = {
     "Beta(8, 2)": lambda q: stats.beta.ppf(q, 8, 2),
     "Beta(20, 0.8), near one": lambda q: stats.beta.ppf(q, 20, 0.8),
     "one in 60 %, else Beta(5, 2)": lambda q: np.where(
@@ -49,12 +49,12 @@ def trimmed(values: Floats, count: int) -> Floats:
     return mean
 
 
-def coverage(law: Law, n: int, samples: int, resamples: int) -> dict[str, float]:
+def coverage(distribution: Distribution, n: int, samples: int, resamples: int) -> dict[str, float]:
     """Method → share of samples whose interval holds the distribution's trimmed mean."""
     draw, cut = np.random.default_rng(n), n // 4
     levels = (np.arange(1_000_000) + 0.5) / 1_000_000
-    truth = float(trimmed(law(levels), len(levels) * cut // n))
-    values = law(draw.random((samples, n)))
+    truth = float(trimmed(distribution(levels), len(levels) * cut // n))
+    values = distribution(draw.random((samples, n)))
     picked = draw.integers(0, n, (resamples, n))
     drawn = np.sort(np.stack([trimmed(values[:, one], cut) for one in picked], axis=1), axis=1)
     tail = _tail(n, 1)
@@ -99,12 +99,12 @@ def _bca(values: Floats, drawn: Floats, cut: int) -> Floats:
     return np.stack(ends)
 
 
-def wrong_pages(law: Law, n: int) -> float:
+def wrong_pages(distribution: Distribution, n: int) -> float:
     """Share of pages of equal algorithms on which Holm's correction leaves a difference; half of the variance is the
     seeds' own, which all algorithms share."""
     draw, pairs = np.random.default_rng(n), list(combinations(range(ALGORITHMS), 2))
     level = (draw.normal(size=(PAGES, n, 1)) + draw.normal(size=(PAGES, n, ALGORITHMS))) / 2**0.5
-    values = law(stats.norm.cdf(level))
+    values = distribution(stats.norm.cdf(level))
     first, second = np.transpose(pairs)
     differences = values[..., first] - values[..., second]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -128,14 +128,14 @@ def main() -> int:
     parser.add_argument("--only", choices=("intervals", "false"))
     arguments = parser.parse_args()
     if arguments.only != "false":
-        heading("Intervals", ("law", *(f"{n} seeds" for n in SEEDS)))
-        for name, law in LAWS.items():
-            cells = [coverage(law, n, arguments.samples, arguments.resamples) for n in SEEDS]
+        heading("Intervals", ("distribution", *(f"{n} seeds" for n in SEEDS)))
+        for name, distribution in DISTRIBUTIONS.items():
+            cells = [coverage(distribution, n, arguments.samples, arguments.resamples) for n in SEEDS]
             line(name, *(", ".join(f"{100 * share:.0f}" for share in one.values()) for one in cells))
     if arguments.only != "intervals":
-        heading("False differences", ("law", *(f"{n} seeds" for n in PAGE_SEEDS)))
-        for name, law in LAWS.items():
-            line(name, *(f"{100 * wrong_pages(law, n):.1f} %" for n in PAGE_SEEDS))
+        heading("False differences", ("distribution", *(f"{n} seeds" for n in PAGE_SEEDS)))
+        for name, distribution in DISTRIBUTIONS.items():
+            line(name, *(f"{100 * wrong_pages(distribution, n):.1f} %" for n in PAGE_SEEDS))
     return 0
 
 
