@@ -124,3 +124,36 @@ def test_a_rest_lets_it_carry_more() -> None:
     far.queue.rest(1.25)
     far.send(2 * LINE, 2502)
     assert far.pace > 1.1 * before
+
+
+def found_queue(shown: float) -> tuple[coding.FarQueue, float]:
+    """Packets of ten seconds at 2,000 bytes a second came in over 20 s, so that 1,000 are available; and the pace."""
+    queue = coding.FarQueue()
+    queue.hear(ns(0.0), ns(50.0), 5_000.0)
+    queue.hear(ns(10.0), ns(60.0), 20_000.0)
+    return queue, queue.pace(ns(20.0), 60_000.0, shown / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+
+
+def test_a_report_of_an_older_packet_says_nothing() -> None:
+    queue, pace = found_queue(SHOWN)
+    # The wait is 60 s and (60,000 - 1,000 x 10) / 1,000 more, and 6.25 s are aimed at: a quarter of what is available.
+    assert pace == pytest.approx(250)
+    queue.hear(ns(5.0), ns(0.0), 0.0)
+    assert queue.pace(ns(20.0), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9 == pace
+    assert queue.ahead == ns(110.0)
+
+
+def test_what_passes_without_a_queue_is_available() -> None:
+    queue, _ = found_queue(SHOWN)
+    queue.hear(ns(20.0), ns(0.0), 15_000.0)
+    # 1,500 bytes a second; nothing is ahead of what is sent now; 25 s x (1 - 3/4) in half a round trip is an eighth more.
+    pace = queue.pace(ns(30.0), 15_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+    assert pace == pytest.approx(1500 * 1.125)
+
+
+def test_more_than_the_own_line_carries_is_no_limit() -> None:
+    queue, pace = found_queue(900.0)
+    assert pace == float("inf")
+    assert queue.found
+    queue, pace = found_queue(1100.0)
+    assert pace == pytest.approx(250)
