@@ -97,6 +97,8 @@ def test_what_stands_there_is_served_while_nothing_is_sent() -> None:
     assert queue.ahead == ns(50.0)
     queue.pause(ns(120.0), ns(140.0))
     assert queue.ahead == ns(40.0)
+    queue.pace(ns(140.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert queue.ahead == ns(40.0)  # looked at again, it is as short
     # A report of what left before the pause tells of the same queue; one of what left after it, of another.
     queue.hear(ns(110.0), ns(58.0), 5_000.0)
     queue.pace(ns(141.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
@@ -146,7 +148,7 @@ def test_a_report_of_an_older_packet_says_nothing() -> None:
 def test_what_passes_without_a_queue_is_available() -> None:
     queue, _ = found_queue(SHOWN)
     queue.hear(ns(20.0), ns(0.0), 15_000.0)
-    # 1,500 bytes a second; nothing is ahead of what is sent now; 25 s x (1 - 3/4) in half a round trip is an eighth more.
+    # 1,500 bytes a second; nothing is ahead of what is sent now; 25 s x (1 - 3/4) in half a round trip: an eighth more.
     pace = queue.pace(ns(30.0), 15_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
     assert pace == pytest.approx(1500 * 1.125)
 

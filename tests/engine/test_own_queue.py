@@ -244,6 +244,9 @@ def test_beside_others_that_fill_the_queue_it_knows_the_line_and_plans_with_what
         sender.step()
     assert sender.seen.line * 1e9 == pytest.approx(rate, rel=0.02)
     assert sender.share >= 2 / 7 * rate * 0.98
+    # Of 40 packets up to 2/7 are its own, 11.4 with the one that it puts there and 10.4 before, and a line of ten
+    # packets a second serves all alike.
+    assert 10.4 / 40 * 1000 < sender.sent_between(300, 400) < 11.5 / 40 * 1000
     # They go: what stands is over in 40 packets' time, and the next packet finds the line free or nearly.
     gone = sender.sent_at[-1] / 1e9
     last = gone + line.queue / rate
