@@ -200,7 +200,7 @@ def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bo
         end_ns=max(ends),
         totals=_joined_totals(stretches, objects),
         nodes=tuple(NodeResult(**_by_slot(vars(node), slots)) for node in stretches[-1].heard.nodes),
-        hops=_joined_hops(stretches, slots),
+        hops=_joined_hops(config, stretches, slots),
         coding=joined_coding(
             [(one.rows, one.sent.coding, one.heard.coding) for one in stretches],
             len(config.objects.payload_bytes),
@@ -264,15 +264,24 @@ def _joined_samples(stretches: list[_Stretch]) -> Samples:
     return Samples(**{name: np.concatenate(parts) for name, parts in columns.items()})
 
 
-def _joined_hops(stretches: list[_Stretch], slots: int) -> tuple[HopResult, ...]:
-    """First hops have what each connection put on them, others what the last one's trial has of all."""
+def _joined_hops(config: EngineConfig, stretches: list[_Stretch], slots: int) -> tuple[HopResult, ...]:
+    """What each connection put on a line at its ends, and of what nodes put on lines what the last one's trial has of
+    all."""
+    to_earth = {link.onward[-1].number for link in config.links if link.onward}
     hops = []
     for number, last in enumerate(stretches[-1].heard.hops):
+        from_craft = last.number < 0
+        from_earth = last.number in to_earth or (from_craft and not config.links[last.first_of].onward)
         row = _by_slot(vars(last), slots)
-        if last.number < 0:
-            each = [_by_slot(vars(one.sent.hops[number]), slots) for one in stretches]
+        for is_end, up, results in (
+            (from_craft, False, [one.sent for one in stretches]),
+            (from_earth, True, [one.heard for one in stretches]),
+        ):
+            each = [_by_slot(vars(result.hops[number]), slots) for result in results]
             row |= {
-                name: sum(one[name] for one in each) for name in row if name not in ("number", "first_of")
+                name: sum(one[name] for one in each)
+                for name in row.keys() - {"number", "first_of"}
+                if is_end and name.startswith(("up_", "slot_up_")) == up
             }
         hops.append(HopResult(**row))
     return tuple(hops)

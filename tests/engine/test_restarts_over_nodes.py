@@ -76,6 +76,54 @@ def test_what_is_still_in_the_senders_own_queue_is_lost():
     assert result.totals.lost_channel_packets == 0 and result.hops[0].sent_packets >= 100
 
 
+def test_each_hop_counts_what_all_connections_put_on_it():
+    """Both lines lose packets, under both connections; hops are numbered from 0."""
+    loss = Loss("packet", rate=0.1)
+    way = path(line("a", loss=loss), Hop(0, Node("n", 0, storage_bytes=10**8), line("b", loss=loss)))
+    result = simulate(
+        tcp(way, objects=packets(400, 0.5), duration_ns=2000 * S, restarts=restarts(200, spool=True), seed=4)
+    )
+    conserved(result)
+    first, second = result.hops
+    (node,) = result.nodes
+    assert first.lost_packets > 20 and second.lost_packets > 20
+    assert second.sent_packets + first.up_sent_packets == node.left_packets
+    assert first.sent_packets - first.lost_packets - second.sent_packets == 1, "one is cut off by the restart"
+    assert first.slot_sent_packets[3] > 150 and first.sent_packets > first.slot_sent_packets[3] + 200
+    assert second.up_sent_packets - first.up_sent_packets in (0, 1, 2, 3), (
+        "a second's answers are on the line at the end"
+    )
+    assert result.totals.lost_channel_packets == first.lost_packets + second.lost_packets
+
+
+def test_until_the_restart_all_samples_are_those_of_one_without():
+    one, result = stored()
+    plain = simulate(replace(one, restarts=None))
+    for of, with_restart in ((plain.nodes[0], result.nodes[0]), *zip(plain.hops, result.hops, strict=True)):
+        for name, column in vars(of).items():
+            if name.startswith("slot_") and len(column):
+                np.testing.assert_array_equal(vars(with_restart)[name][:5], column[:5], err_msg=name)
+    assert result.nodes[0].slot_held_bytes[4] > result.nodes[0].slot_held_bytes[3] > 0
+
+
+def test_what_a_node_stores_arrives_beside_a_path_without_nodes():
+    over = path(line("a"), Hop(1, Node("n", 1, storage_bytes=10**8), DARK))
+    one = tcp(
+        over,
+        line("c"),
+        objects=packets(800, 0.05),
+        duration_ns=2000 * S,
+        restarts=restarts(145),
+        transport={"scheduler": "round-robin"},
+    )
+    result = simulate(one)
+    conserved(result)
+    over_node = result.objects.subflow == 0
+    came = result.objects.first_arrival_ns[over_node]
+    assert (came > 0).sum() == pytest.approx(450, abs=1), "ten a second for 45 s"
+    assert (came > 1000 * S).sum() == pytest.approx(450 - 5 * 49, abs=5), "five a second from 101 s to 150 s"
+
+
 @pytest.mark.parametrize("spool", [True, False])
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_what_holds_on_any_network(first, spool):
