@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 from dstcc_kernel import backend
 from dstcc_kernel.plan import TICKS_PER_RTT
 from dstcc_kernel.source import RELEASES
@@ -34,10 +35,9 @@ class Seen(NamedTuple):
     """Of missions only."""
 
 
-def simulated(cell: Cell, seed: int) -> Seen:
+def simulated(cell: Cell, seed: int, *, whole: bool = False) -> Seen:
     """A cell by the engine, which schedules a stream over several links as Linux does."""
-    scenario = scenario_of(cell, seed)
-    setup = draw_trial(scenario, load_source(scenario), seed)
+    scenario, setup = _drawn(cell, seed, whole=whole)
     config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
@@ -48,6 +48,16 @@ def simulated(cell: Cell, seed: int) -> Seen:
         links=tuple(replace(link, queue_packets=max(1, link.queue_bytes // full)) for link in config.links),
     )
     return _seen(cell, scenario, setup, engine.simulate(_crossing(config)))
+
+
+def _drawn(cell: Cell, seed: int, *, whole: bool) -> tuple[Scenario, TrialSetup]:
+    """A cell's trial; ``whole``: with layers of whole segments, the nearest number of them, so that none is short."""
+    scenario = scenario_of(cell, seed)
+    setup = draw_trial(scenario, load_source(scenario), seed)
+    if whole:
+        segments = np.maximum(1, np.rint(setup.objects.payload_bytes / setup.mss_bytes)).astype(np.int64)
+        setup = replace(setup, objects=replace(setup.objects, payload_bytes=segments * setup.mss_bytes))
+    return scenario, setup
 
 
 def _scheduler(cell: Cell) -> str:
@@ -71,10 +81,9 @@ def _crossing(config: EngineConfig) -> EngineConfig:
     return replace(config, links=tuple(links))
 
 
-def carried(cell: Cell, seed: int, finer: int = 1) -> Seen:
+def carried(cell: Cell, seed: int, finer: int = 1, *, whole: bool = False) -> Seen:
     """A cell by its kernel, which is the one that is meant. The program looks ``finer`` times as often."""
-    scenario = scenario_of(cell, seed)
-    setup = draw_trial(scenario, load_source(scenario), seed)
+    scenario, setup = _drawn(cell, seed, whole=whole)
     looks = (TICKS_PER_RTT if cell.judged else LOOKS_PER_RTT) * finer
     tick_ns = None if cell.judged and finer == 1 else round(cell.rtt_s / looks * 1e9)
     result = backend.run(engine_config(scenario, setup, cell.congestion, _scheduler(cell)), tick_ns=tick_ns)

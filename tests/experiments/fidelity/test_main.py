@@ -22,8 +22,8 @@ def test_what_is_done_is_kept_when_a_trial_fails_and_the_status_tells_goals(
         "sys.argv", ["fidelity", "-o", str(tmp_path), *CHOICE, "--seeds", "2", "--finer", "10"]
     )
 
-    def fails(cell: Cell, seed: int, finer: int) -> Seen:
-        assert finer == 10
+    def fails(cell: Cell, seed: int, finer: int, *, whole: bool) -> Seen:
+        assert finer == 10 and not whole
         if seed == 2:
             raise DstccError("the guest died")
         return simulated(cell, seed)
@@ -31,7 +31,7 @@ def test_what_is_done_is_kept_when_a_trial_fails_and_the_status_tells_goals(
     monkeypatch.setattr(fidelity, "carried", fails)
     assert fidelity.main() == 1
     assert "fidelity: the guest died" in capsys.readouterr().err
-    monkeypatch.setattr(fidelity, "carried", lambda cell, seed, finer: simulated(cell, seed))
+    monkeypatch.setattr(fidelity, "carried", lambda cell, seed, **_: simulated(cell, seed))
     assert fidelity.main() == 0
     said = capsys.readouterr()
     assert "seed 1" not in said.err and "seed 2" in said.err

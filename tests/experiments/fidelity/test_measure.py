@@ -16,7 +16,9 @@ STREAM = LANES._replace(mode="stream", lanes=1)
 TRANSFER = Cell("saturated", "cubic", 1.0, 1e-3)
 
 
-def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> EngineConfig:
+def config_of(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1, *, whole: bool = False
+) -> EngineConfig:
     seen: list[EngineConfig] = []
     simulate = engine.simulate
 
@@ -25,7 +27,7 @@ def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> Eng
         return simulate(config)
 
     monkeypatch.setattr(engine, "simulate", keep)
-    measure.simulated(cell, seed)
+    measure.simulated(cell, seed, whole=whole)
     return seen[-1]
 
 
@@ -33,6 +35,15 @@ def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1) -> Eng
 def test_the_receiver_is_that_of_the_cells_kernel(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(TRANSFER._replace(kernel=kernel), monkeypatch)
     assert config.transport.constants.receiver == f"linux-{kernel}"
+
+
+def test_layers_are_whole_segments_where_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """119,520, 39,840 and twice 19,920 bytes, which are 81.86, 27.3 and 13.6 segments of 1,460."""
+    alone = LANES._replace(links=1, bdp_packets=4000, lanes=1)
+    as_they_are = config_of(alone, monkeypatch).objects.payload_bytes
+    assert sorted(set(as_they_are)) == [19_920, 39_840, 119_520]
+    segments = config_of(alone, monkeypatch, whole=True).objects.payload_bytes / 1460
+    assert sorted(set(segments)) == [14, 27, 82]
 
 
 def test_a_queue_counts_packets_as_netems_does(monkeypatch: pytest.MonkeyPatch) -> None:
