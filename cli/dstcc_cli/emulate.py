@@ -76,8 +76,8 @@ Examples:
     multiple=True,
     metavar="POLICY",
     shell_complete=complete.policy,
-    help="A policy's name or file, instead of congestion control and scheduler unless these are named too; "
-    "repeatable.",
+    help="A policy's name or file, instead of congestion control and scheduler unless the scenario or an option "
+    "names these; repeatable.",
 )
 @click.option(
     "--variant",
