@@ -18,7 +18,7 @@ from itertools import groupby
 
 import numpy as np
 
-from dstcc.engine import EngineConfig, Link, Loss, Objects, Relay, Transport, clairvoyant_weight
+from dstcc.engine import EngineConfig, Hop, Link, Loss, Node, Objects, Transport, clairvoyant_weight
 from dstcc.engine._testing import slot_draws
 
 MSS, HEADER = 6, 2
@@ -30,7 +30,7 @@ END = SLOTS * FULL
 """The last chunk's deadline is no later."""
 SIZES, SHORT = (1, 2, 3, 5, 6, 7, 9, 12, 14), (1, 1, 2, 3)
 """Bytes of a layer, of any and of those that are all short."""
-KINDS = ("lossless", "lossy", "two links", "outages", "relay", "short layers")
+KINDS = ("lossless", "lossy", "two links", "outages", "a node", "short layers")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Case:
 
 
 def random_case(seed: int) -> Case:
-    """One of a kind: lossless, lossy, two links, outages, a relay, or losses of layers that are all short."""
+    """One of a kind: lossless, lossy, two links, outages, a node, or losses of layers that are all short."""
     rng = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
     lossy = {"lossless": 0.0, "lossy": 1.0, "short layers": 1.0}.get(kind, 0.5)
@@ -76,10 +76,7 @@ def _random_link(rng: random.Random, kind: str, *, lossy: bool) -> Link:
     if kind == "outages" or (kind == "short layers" and rng.random() < 0.5):
         begin = rng.randrange(0, 40)
         dark.append((begin * MS, (begin + rng.randrange(1, 25)) * MS))
-    relay = None
-    if kind == "relay":
-        relay = Relay(at=0.5, rate_bps=4e3, queue_bytes=10**6)
-    return Link(
+    link = Link(
         name="link",
         rate_bps=8e3,
         up_rate_bps=8e3,
@@ -90,8 +87,12 @@ def _random_link(rng: random.Random, kind: str, *, lossy: bool) -> Link:
         loss=loss,
         up_loss=Loss(),
         outages_ns=tuple(dark),
-        relay=relay,
     )
+    if kind != "a node":
+        return link
+    half = (link.delay_ns[0] // 2,)
+    behind = replace(link, rate_bps=4e3, delay_ns=half, loss=Loss(), outages_ns=())
+    return replace(link, first_t_ns=(0,), first_delay_ns=half, onward=(Hop(1, Node("relay", 1), behind),))
 
 
 def _random_objects(
@@ -194,8 +195,8 @@ def _maximal(masks: Iterable[int]) -> set[int]:
 def _deliveries(case: Case, index: int, packets: list[Packet]) -> set[int]:
     """The sets of packets that one link can deliver in time, as bits.
 
-    States of a time are how many packets began in its slot so far, and until when the relay is busy; of each state a
-    number's bit m says that the set m can be there by then.
+    States of a time are how many packets began in its slot so far, and until when the line behind the node is busy; of
+    each state a number's bit m says that the set m can be there by then.
     """
     link, objects = case.config.links[index], case.config.objects
     first = {int(chunk): o for o, chunk in reversed(list(enumerate(objects.chunk.tolist())))}
@@ -231,9 +232,8 @@ def _deliveries(case: Case, index: int, packets: list[Packet]) -> set[int]:
                 if any(at < b and left > a for a, b in dark):
                     continue
                 leaves, free = left, busy
-                if link.relay is not None:
-                    behind = 8e3 / link.relay.rate_bps
-                    free = max(busy, left + delay // 2) + round(packet.wire * behind)
+                for hop in link.onward:
+                    free = max(busy, left + delay // 2) + round(packet.wire * 8e3 / hop.line.rate_bps)
                     leaves = free - delay // 2
                 if leaves + delay <= deadline[p] and (new := (sets & without[p]) << (1 << p) & everything):
                     put(left, begun + 1, free, slot, new)

@@ -116,7 +116,6 @@ CAPABILITIES: dict[str, Keys] = {
     "bursts of losses": on_first_link(loss={"gilbert_elliott": {"p": 0.002, "r": 0.1}}),
     "hidden states": on_first_link(loss={"states": STATES}),
     "frames at Eb/N0": on_first_link(loss=FRAMES),
-    "a second hop": on_first_link(relay={"at": 0.9, "rate_bps": 150_000, "queue_bytes": 64_000}),
     "a node that stores": {
         "node": [
             {"name": "rover"},

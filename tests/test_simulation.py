@@ -59,7 +59,6 @@ def test_every_way_of_changing_is_drawn() -> None:
         any(link.rate_share and link.loss.kind == "frames" for link in links),
         any(link.rate_share for trial in trials if trial.kind == "ltp" for link in trial.config.links),
         any(link.unannounced_ns for link in links),
-        any(link.relay and link.relay.cross_traffic for link in links),
         any(link.outages_ns for link in links),
         any(link.queue_bytes == 1500 for link in links),
         any(link.flows for link in links),

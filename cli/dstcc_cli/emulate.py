@@ -290,8 +290,6 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
         show_network(plan.network, title, plan.mission_s, plan.payload_bytes, _loss)
     out = console()
     for link in plan.links:
-        if link.relay is not None:
-            out.print(f"relay on {link.name}: {_relay(link.relay)}", soft_wrap=True)
         if others := _others(link):
             say(f"others on {link.name}: {others}")
     for note in plan.notes:
@@ -358,18 +356,9 @@ def _others(link: PlannedLink) -> str:
         rate = f" writing {written:,.0f} bit/s" if written else ""
         said.append(f"{_count(len(link.flows), 'TCP flow')} ({names}){rate}")
     if link.datagrams_bps:
-        said.append(_datagrams(link.datagrams_bps))
+        rates_bps = link.datagrams_bps
+        said.append(f"{_count(len(rates_bps), 'source')} of datagrams ({sum(rates_bps):,.0f} bit/s while on)")
     return ", ".join(said)
-
-
-def _datagrams(rates_bps: list[float]) -> str:
-    return f"{_count(len(rates_bps), 'source')} of datagrams ({sum(rates_bps):,.0f} bit/s while on)"
-
-
-def _relay(relay: dict[str, Any]) -> str:
-    """The second hop: ``at 50 % of the way, 60,000 bit/s, queue of 64,000 bytes``."""
-    said = f"at {relay['at']:.0%} of the way, {relay['rate_bps']:,.0f} bit/s, queue of {relay['queue_bytes']:,} bytes"
-    return f"{said}, {_datagrams(relay['datagrams_bps'])}" if relay["datagrams_bps"] else said
 
 
 def _count(number: int, what: str) -> str:

@@ -132,22 +132,6 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Relay:
-    """A second hop of a link's data direction: a queue and a line that no sender sees (``engine/src/link/relay.hpp``).
-
-    Loss and outages are the first hop's; what is dropped here counts as dropped, too.
-    """
-
-    at: float
-    """The share of the one-way delay in front of it, 0 to 1."""
-    rate_bps: float
-    queue_bytes: int
-    """Drop-tail limit, in wire bytes, the packet in service included."""
-    cross_traffic: tuple[CrossTraffic, ...] = ()
-    """Datagrams of others that join here."""
-
-
-@dataclass(frozen=True)
 class Node:
     """A node on the way (``engine/src/link/node.hpp``)."""
 
@@ -224,8 +208,6 @@ class Link:
     hidden_t_ns: tuple[int, ...] = ()
     """What the channel leaves of the data direction's rate without anybody's notice: times of its steps, from 0 on."""
     hidden_share: tuple[float, ...] = ()
-    relay: Relay | None = None
-    """A second hop of the data direction."""
     onward: tuple[Hop, ...] = ()
     """A path over nodes: its hops but the first. What stands here is then what its sender's node has: the line of the
     first hop, and the light time of the whole path."""

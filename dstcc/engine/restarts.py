@@ -141,7 +141,6 @@ def _check(config: EngineConfig) -> None:
     green = config.transport.parameters.get("ltp", {}).get("green_from_layer", ())
     for broken, rule in (
         (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
-        (any(link.relay for link in config.links), "a relay's queue would go on, which is not modelled"),
         (
             any(hop.node.forwards != "packets" for link in config.links for hop in link.onward),
             "a node that ends connections would go on with one that its sender lost",

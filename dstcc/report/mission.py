@@ -218,9 +218,6 @@ def _more(link: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
         f"cross traffic {quantity('bps', float(other['rate_bps']))}"
         for other in link.get("cross_traffic") or ()
     ]
-    if relay := resolved.get("relay"):
-        said.append(f"behind a relay {quantity('bps', float(relay['rate_bps']))}")
-        said += [f"cross traffic there {quantity('bps', rate)}" for rate in relay["datagrams_bps"]]
     return "; ".join(said) or "–"
 
 

@@ -55,8 +55,6 @@ class PlannedLink:
     """TCP connections of others, those of a ``mix`` included."""
     datagrams_bps: list[float]
     """Rate of each source of others' datagrams while it is on."""
-    relay: dict[str, Any] | None
-    """The second hop's share of the way, rate, queue, and rates of others' datagrams there; none without one."""
 
 
 @dataclass(frozen=True)
@@ -164,5 +162,4 @@ def _planned(link: Link, mss_bytes: int, end_s: float) -> PlannedLink:
         subflows=values["subflows"],
         flows=values["flows"],
         datagrams_bps=values["datagrams_bps"],
-        relay=values.get("relay"),
     )

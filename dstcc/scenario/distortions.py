@@ -30,11 +30,9 @@ def full_rtts_s(mode: str, links: Iterable[Link]) -> dict[str, float]:
 
 
 def _queue_s(link: Link) -> float:
-    """How long a full queue takes at the least rate of the line, and a relay's after it."""
-    ways = [(link.queue_bytes, link.rate_bps * min(link.rate_share, default=1.0))]
-    if link.relay is not None:
-        ways.append((link.relay.queue_bytes, link.relay.rate_bps))
-    return sum(8 * held / rate_bps for held, rate_bps in ways)
+    """How long full queues take at the least rates of their lines; stores are none."""
+    lines = (link, *(hop.line for hop in link.onward if hop.node.storage_bytes == 0))
+    return sum(8 * line.queue_bytes / (line.rate_bps * min(line.rate_share, default=1.0)) for line in lines)
 
 
 def distortions(

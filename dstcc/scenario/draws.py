@@ -27,7 +27,6 @@ from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
 from .network import longest_s, over_nodes
 from .physics import DelayColumns, Outages, Physics, at_rate, clamped, clipped_contacts, physics
-from .relay import described
 from .traffic import engine_flows, engine_traffic
 
 MIN_QUEUE_BYTES = 64_000
@@ -120,8 +119,6 @@ def _changes(link: EngineLink, end_s: float) -> dict[str, object]:
     if link.up_rate_share:
         said["up_rate_steps"] = len(link.up_rate_share)
         said["least_up_rate_bps"] = link.up_rate_bps * min(link.up_rate_share)
-    if link.relay is not None:
-        said["relay"] = described(link.relay)
     if link.onward:
         said["onward"] = [{"node": hop.node.name, **describe(hop.line, end_s)} for hop in link.onward]
     return said
@@ -189,10 +186,6 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         loss = loss or at_rate(known.loss, known.rate_bps, down)
         up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up)
     own_outages = link.given("outages") or (link.contacts is None and link.outages is not None)
-    relay = None
-    if link.relay is not None:
-        onward_bps = draw(link.relay.rate_bps, key="relay.rate_bps")
-        relay = link.relay.engine(onward_bps, _default_queue(onward_bps, round_trip_s))
     drawn: dict[str, Any] = {
         "rate_bps": rate,
         "up_rate_bps": up_rate,
@@ -216,7 +209,6 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         "flows": engine_flows(
             link.flows, link.mix, scenario.transport.mss_bytes, lambda value, key: draw(value, key=key)
         ),
-        "relay": relay,
     }
     # what a seed does not draw has the same name there, or its default
     as_given = {

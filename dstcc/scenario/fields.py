@@ -52,8 +52,8 @@ class ScenarioTable(BaseModel):
         strict=True, frozen=True, allow_inf_nan=False, extra="forbid", serialize_by_alias=True
     )
 
-    later: ClassVar[dict[str, str]] = {}
-    """Keys that the format defines but this version does not support, and what to use instead."""
+    gone: ClassVar[dict[str, str]] = {}
+    """Keys that there were, and what to write instead."""
 
     @model_validator(mode="before")
     @classmethod
@@ -62,8 +62,8 @@ class ScenarioTable(BaseModel):
             return data
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key in data:
-            if key in cls.later:
-                raise broken(f"not available in this version of dstcc; {cls.later[key]}", key=key)
+            if key in cls.gone:
+                raise broken(f"this key is gone: {cls.gone[key]}", key=key)
             if key not in known:
                 raise broken(f"unknown key; {near_or_known(str(key), known)}", key=str(key))
         return data

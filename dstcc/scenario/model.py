@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -64,11 +64,29 @@ from .physics import abstract_keys
 from .physics import check as check_physics
 from .places import End, with_places
 from .programs import Programs
-from .relay import Relay
 from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix, check_same
 from .variant import Variant, as_own, as_variant, place_of
 
+RELAY_AS_NODES = """\
+a relay is a node. With delay_s split by `at`, the rest as it was, and duration_s in [scenario]:
+
+[[node]]
+name = "sender"
+[[node]]
+name = "relay"
+[[node]]
+name = "receiver"
+[[link]]  # with all that this one has
+name = "own"
+from = "sender"
+to = "relay"
+[[link]]  # with the relay's rate_bps, queue_bytes and cross_traffic
+name = "onward"
+from = "relay"
+to = "receiver"
+[[path]]
+via = ["own", "onward"]"""
 MAX_LAYERS = 8
 MAX_LINKS = MAX_SUBFLOWS = 64
 MAX_VARIANTS = 64
@@ -240,8 +258,8 @@ class Link(ScenarioTable):
     """Background TCP and UDP traffic in given shares."""
     subflows: Annotated[int, Field(ge=1, le=MAX_SUBFLOWS)] = 1
     """Subflows of the connection under test over this link."""
-    relay: Relay | None = None
-    """A second hop of the data direction; none unless given."""
+
+    gone: ClassVar[dict[str, str]] = {"relay": RELAY_AS_NODES}
 
     @model_validator(mode="before")
     @classmethod

@@ -32,13 +32,11 @@ if TYPE_CHECKING:
     from .model import Link, Scenario
 
 MAX_NODES = MAX_PATHS = 64
-OF_ONE_LINK = ("relay", "flows", "mix")
-"""Keys of a link that are not for a link between nodes, and what to use instead."""
-INSTEAD = {
-    "relay": "a relay is a [[node]] here",
+OF_ONE_LINK = {
     "flows": "others' TCP connections are of a [[path]]: move them there",
     "mix": "others' TCP connections are of a [[path]]: give the path flows, and the link cross_traffic",
 }
+"""Keys of a link that are not for a link between nodes, and what to use instead."""
 STORES = {
     "custody": "a node that takes custody stores",
     "split": "a node that ends a connection has a window",
@@ -231,9 +229,9 @@ def _check_links(scenario: Scenario) -> None:
                 raise broken(f"no node is named '{value}' ({', '.join(names)})", key=f"link.{i}.{key}")
         if link.from_ == link.to:
             raise broken(f"leads from '{link.to}' to itself", key=f"link.{i}.to")
-        for key in OF_ONE_LINK:
+        for key, instead in OF_ONE_LINK.items():
             if getattr(link, key):
-                raise broken(f"not between nodes: {INSTEAD[key]}", key=f"link.{i}.{key}")
+                raise broken(f"not between nodes: {instead}", key=f"link.{i}.{key}")
         if link.subflows > 1:
             raise broken("not between nodes: a path has subflows", key=f"link.{i}.subflows")
 

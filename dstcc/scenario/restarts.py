@@ -61,9 +61,6 @@ def check_restart(transport: Transport, links: tuple[Link, ...]) -> None:
     shared = next((link.name for link in links if link.flows or link.mix), None)
     if shared is not None:
         raise broken(f"'{shared}' has TCP flows of others on it, which would go on; not modelled", key=key)
-    relayed = next((link.name for link in links if link.relay is not None), None)
-    if relayed is not None:
-        raise broken(f"'{relayed}' has a relay, whose queue would go on; not modelled", key=key)
 
 
 def note_on_restart(restart: Restart | None, clock: Clock) -> tuple[str, ...]:

@@ -139,18 +139,18 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
     memory["video"] = LEAST_MEMORY + len(objects.layer) * OBJECT_MEMORY
     memory["run.slot_s"] = samples * SAMPLE_MEMORY
     kept = packets
+    hops = {hop.number: hop.line for link in config.links for hop in link.onward}
     stored = {hop.node.number: hop.node.storage_bytes for link in config.links for hop in link.onward}
     for node, storage in stored.items():
         memory[f"node.{node}.storage_bytes"] = min(packets, storage / (wire_bits / 8)) * PACKET_MEMORY
-    for number, link in enumerate(config.links):
-        for key, count in _others(f"link.{number}", link, length_s, wire_bits).items():
+    for number, line in (*enumerate(config.links), *hops.items()):
+        for key, count in _others(f"link.{number}", line, length_s, wire_bits).items():
             events[key] += count
             kept += count / PER_PACKET
+    for number, link in enumerate(config.links):
         windows = link.rate_bps * 2 * max(link.delay_ns) / NS_PER_S / wire_bits + link.queue_bytes / (
             wire_bits / 8
         )
-        if link.relay is not None:
-            windows += link.relay.queue_bytes / (wire_bits / 8)
         windows += sum(hop.line.queue_bytes / (wire_bits / 8) for hop in link.onward)
         events["video"] += PER_HOP * packets / len(config.links) * len(link.onward)
         memory[f"link.{number}.queue_bytes"] = min(packets, windows) * PACKET_MEMORY
@@ -178,10 +178,6 @@ def _others(place: str, link: Link, length_s: float, wire_bits: float) -> dict[s
         datagrams, periods = _written(source, length_s)
         events[f"{place}.cross_traffic.{number}.rate_bps"] += PER_DATAGRAM * datagrams
         events[f"{place}.cross_traffic.{number}.on_s"] += PER_PERIOD * periods
-    for number, source in enumerate(link.relay.cross_traffic if link.relay is not None else ()):
-        datagrams, periods = _written(source, length_s)
-        events[f"{place}.relay.cross_traffic.{number}.rate_bps"] += PER_DATAGRAM * datagrams
-        events[f"{place}.relay.cross_traffic.{number}.on_s"] += PER_PERIOD * periods
     for flow in link.flows:
         until_s = max(0.0, min(flow.stop_ns / NS_PER_S, length_s) - flow.start_ns / NS_PER_S)
         packets = link.rate_bps * until_s / wire_bits / len(link.flows)

@@ -130,8 +130,7 @@ def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:
     played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
     if played is not None:
         return (
-            f"link.{played}: netem has no rate that changes, nobody else's traffic and no second hop; needs "
-            "--backend kernel"
+            f"link.{played}: netem has no rate that changes and nobody else's traffic; needs --backend kernel"
         )
     if transport.constants is not None and any(
         name.startswith("hystart") for name in transport.constants.given
@@ -380,7 +379,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     if played:
         notes.append(
             f"{', '.join(played)}: played by a program that has the simulator's link model and draws, not netem's "
-            "(a rate that changes, others' traffic, nodes, a second hop, or a sender that restarts)"
+            "(a rate that changes, others' traffic, nodes, or a sender that restarts)"
         )
     if any(link.flows for link in links):
         notes.append("others' TCP connections are real ones, of which nothing is measured")

@@ -2,7 +2,7 @@
 (``kernel-cc/links/lines.hpp``); and which links netem has not all of.
 
 netem decides when a packet leaves the line as it joins the queue, and knows no packets but those that pass. A link that
-changes its rate, that others' traffic shares, or that has a second hop, is *played*: every packet goes through a
+changes its rate, that others' traffic shares, or that leads to a node, is *played*: every packet goes through a
 program that has the simulator's line (``kernel-cc/links``) in the place of netem.
 """
 

@@ -26,7 +26,6 @@ public:
     static Direction seen(dstcc::LinkConfig link, bool up, std::uint64_t seed, std::size_t index,
                           std::uint32_t full_bytes) {
         link.loss = link.up_loss = {};
-        link.relay.reset();
         return {link, up, seed, index, full_bytes};
     }
 

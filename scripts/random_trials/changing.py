@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from dstcc.engine import Coding, CrossTraffic, EngineConfig, Link, Loss, Relay
+from dstcc.engine import Coding, EngineConfig, Link, Loss
 
 from .chance import log_uniform, maybe, ns
 from .draw import draw_restarts, draw_trial
@@ -25,7 +25,6 @@ def changing_trial(seed: int, number: int) -> Trial:
     rng = Random(f"changing {seed}/{number}")
     config = with_changes(rng, trial.config)
     config = with_company(Random(f"company {seed}/{number}"), trial, config)
-    config = with_relays(Random(f"relays {seed}/{number}"), config)
     return replace(trial, config=with_rates(Random(f"rates {seed}/{number}"), config))
 
 
@@ -76,14 +75,6 @@ def with_company(rng: Random, trial: Trial, config: EngineConfig) -> EngineConfi
     return config
 
 
-def with_relays(rng: Random, config: EngineConfig) -> EngineConfig:
-    """The trial with second hops on some of its links, unless its sender restarts."""
-    if config.restarts is not None:
-        return config
-    links = [replace(link, relay=_relay(rng, link)) if maybe(rng, 0.2) else link for link in config.links]
-    return replace(config, links=tuple(links))
-
-
 def with_rates(rng: Random, config: EngineConfig) -> EngineConfig:
     """The trial with rates of acknowledgements that change on some of its links, and some that nobody announced."""
     links = []
@@ -97,24 +88,6 @@ def with_rates(rng: Random, config: EngineConfig) -> EngineConfig:
             changed = replace(changed, hidden_t_ns=times, hidden_share=shares)
         links.append(changed)
     return replace(config, links=tuple(links))
-
-
-def _relay(rng: Random, link: Link) -> Relay:
-    rate_bps = link.rate_bps * log_uniform(rng, 0.1, 2.0)
-    burst_ns = max(1, round(link.delay_ns[0] * log_uniform(rng, 0.1, 2.0)))
-    others = CrossTraffic(
-        rate_bps * log_uniform(rng, 0.05, 1.5),
-        packet_bytes=rng.choice([40, 1500, 9000]),
-        on_ns=burst_ns,
-        off_ns=burst_ns,
-        periods=rng.choice(["constant", "exponential", "pareto"]),
-    )
-    return Relay(
-        at=rng.choice([0.0, 0.5, 1.0, rng.random()]),
-        rate_bps=rate_bps,
-        queue_bytes=rng.choice([1500, 64_000, max(1500, round(rate_bps * link.delay_ns[0] / 4e9))]),
-        cross_traffic=(others,) if maybe(rng, 0.5) else (),
-    )
 
 
 def _times(rng: Random, length_ns: int, most: int) -> tuple[int, ...]:

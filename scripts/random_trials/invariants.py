@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, Link, clairvoyant_weight
+from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, clairvoyant_weight
 from dstcc.layers import layer_weights
 from dstcc.metrics import compute, play_by_deadline
 
@@ -96,8 +96,7 @@ def _totals(config: EngineConfig, result: EngineResult) -> Iterator[str]:
         "more repeated than sent": total.retransmitted_payload_bytes > total.sent_payload_bytes,
         "fewer bytes on the wire than payload": total.sent_wire_bytes < total.sent_payload_bytes,
         "more arrived than the links carry": total.arrived_payload_bytes * 8
-        > sum(_carries_bps(link) for link in config.links) * result.end_ns / 1e9
-        + 8 * config.transport.mss_bytes,
+        > sum(link.rate_bps for link in config.links) * result.end_ns / 1e9 + 8 * config.transport.mss_bytes,
         "an end beyond the duration": result.end_ns > config.duration_ns,
     }
     yield from (f"totals: {rule}" for rule, broken in rules.items() if broken)
@@ -106,10 +105,6 @@ def _totals(config: EngineConfig, result: EngineResult) -> Iterator[str]:
             continue
         if value < 0 or (math.isnan(value) and name not in TIMES and total.arrived_payload_bytes > 0):
             yield f"totals: {name} is {value}"
-
-
-def _carries_bps(link: Link) -> float:
-    return link.rate_bps if link.relay is None else min(link.rate_bps, link.relay.rate_bps)
 
 
 def _samples(config: EngineConfig, result: EngineResult) -> Iterator[str]:

@@ -36,7 +36,7 @@ def _plain(config: EngineConfig) -> EngineConfig:
     parameters = {name: dict(of) for name, of in config.transport.parameters.items()}
     parameters.get("ltp", {}).pop("green_from_layer", None)
     transport = replace(config.transport, parameters=parameters)
-    links = tuple(replace(link, relay=None, drops=(), queue_packets=0) for link in config.links)
+    links = tuple(replace(link, drops=(), queue_packets=0) for link in config.links)
     coding = None if transport.congestion == "ltp" else config.coding
     return replace(config, links=links, transport=transport, coding=coding, trace=False, restarts=None)
 

@@ -152,7 +152,6 @@ def _simpler(config: EngineConfig) -> Iterator[EngineConfig]:
         {"flows": ()},
         {"cross_traffic": ()},
         {"unannounced_ns": ()},
-        {"relay": None},
         {"outages_ns": (), "up_outages_ns": None},
         {"rate_t_ns": (), "rate_share": ()},
         {"up_rate_t_ns": (), "up_rate_share": ()},

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dstcc.engine import (
     NEVER_NS,
+    CrossTraffic,
     EngineConfig,
     EngineResult,
     Flow,
+    Hop,
     Link,
     Loss,
+    Node,
     Objects,
     TcpConstants,
     Transport,
@@ -60,6 +64,32 @@ def link(
         "outages_ns": tuple((ns(a), ns(b)) for a, b in outages_s),
     }
     return Link(**(fields | more))  # type: ignore[arg-type]
+
+
+def relayed(
+    on: Link,
+    rate_bps: float,
+    queue_bytes: int,
+    *others: CrossTraffic,
+    at: float = 0.5,
+    number: int = 1,
+) -> Link:
+    """A path: that link up to a node at a share of its light time, and from there a lossless line with a queue of its
+    own, which others' datagrams join."""
+    before = round(at * on.delay_ns[0])
+    line = replace(
+        link(rate_bps, queue_bdp=0),
+        up_rate_bps=on.up_rate_bps,
+        delay_ns=(on.delay_ns[0] - before,),
+        queue_bytes=queue_bytes,
+        cross_traffic=others,
+    )
+    return replace(
+        on,
+        first_t_ns=(0,),
+        first_delay_ns=(before,),
+        onward=(Hop(number, Node("relay", number), line),),
+    )
 
 
 def bulk(payload_bytes: int = 10**12) -> Objects:

@@ -17,7 +17,6 @@ from dstcc.engine.config import (
     FrameSchedule,
     Loss,
     Objects,
-    Relay,
     TcpConstants,
     Transport,
     emulated,
@@ -41,7 +40,6 @@ EVERYTHING = replace(
     up_loss=Loss("schedule", t_ns=(0, 3), rates=(0.1, 0.2)),
     cross_traffic=(CrossTraffic(1e3, stop_ns=5),),
     flows=(Flow("cubic", source=CrossTraffic(1e3)),),
-    relay=Relay(0.5, 1e6, 64_000, (CrossTraffic(2e3),)),
 )
 TRIAL = config("newreno", EVERYTHING, objects=live(3, (3000, 3000)), duration_s=5.0)
 OF_PEOPLE = {"name", "first_name", "code", "payloads", "restarts"}
@@ -66,7 +64,7 @@ def watched(value: Any, asked: set[tuple[type, str]]) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", [Link, Loss, FrameSchedule, CrossTraffic, Flow, Relay, Transport, TcpConstants, Objects]
+    "kind", [Link, Loss, FrameSchedule, CrossTraffic, Flow, Transport, TcpConstants, Objects]
 )
 def test_the_engine_reads_every_field(kind: type) -> None:
     from dstcc.engine import _engine
@@ -97,9 +95,6 @@ def test_emulated_time_shortens_times_and_raises_rates_by_their_names() -> None:
     assert seen.delay_ns == tuple(round(one / 10) for one in EVERYTHING.delay_ns)
     assert seen.queue_bytes == EVERYTHING.queue_bytes and seen.delay_slope == EVERYTHING.delay_slope
     assert seen.cross_traffic[0].rate_bps == 1e4 and seen.cross_traffic[0].on_ns == NEVER_NS
-    assert (
-        seen.relay is not None and seen.relay.rate_bps == 1e7 and seen.relay.cross_traffic[0].rate_bps == 2e4
-    )
     assert seen.loss.frames is not None and seen.loss.frames.coherence_ns == 10**8
     assert seen.loss.frames.t_ns.tolist() == [0, 1] and seen.up_loss.t_ns == (0, 1)  # rows stay apart
     assert emulated(EVERYTHING.cross_traffic, 1.0) == EVERYTHING.cross_traffic
@@ -115,7 +110,7 @@ def test_an_end_that_never_comes_never_comes() -> None:
 def test_values_have_their_places() -> None:
     lines = dict(named_values(TRIAL, without=("objects",)))
     assert lines["links.0.rate_bps"] == str(EVERYTHING.rate_bps)
-    assert lines["links.0.relay.cross_traffic.0.packet_bytes"] == "1500"
+    assert lines["links.0.cross_traffic.0.packet_bytes"] == "1500"
     assert lines["links.0.loss.frames.log10_fer"] == "-1.0 -2.0"
     assert lines["transport.drop_late"] in ("0", "1") and lines["transport.constants.jiffy_s"] == "0.004"
     assert lines["links.0.drops"] == "" and "links.0.up_outages_ns" not in lines

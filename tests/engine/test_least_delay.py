@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine import EngineConfig, Loss, Relay, clairvoyant_weight, least_playout_delay_ns
+from dstcc.engine import EngineConfig, Loss, clairvoyant_weight, least_playout_delay_ns
 from experiments.bound_looseness import END, FULL, KINDS, MS, Case, best_of, random_case
 
 from . import net
@@ -60,10 +60,9 @@ def test_two_links_share_the_chunks():
 
 
 def test_the_slower_hop_counts():
-    # 20 packets a second to the relay in half of the light time, 12.5 behind it.
-    relay = Relay(at=0.5, rate_bps=150e3, queue_bytes=10**6)
+    # 20 packets a second to the node in half of the light time, 12.5 behind it.
     objects = net.live(100, PACKETS, playout_s=6.0)
-    assert least_s(net.link(240e3, 2.0, relay=relay), objects) == about(1.0 + 0.8)
+    assert least_s(net.relayed(net.link(240e3, 2.0), 150e3, 10**6), objects) == about(1.0 + 0.8)
 
 
 def test_losses_cost_the_slots_that_are_lost():

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, Relay, simulate
+from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, simulate
 
-from .net import MSS, WIRE, config, jain, link, live, ns, run
+from .net import MSS, WIRE, config, jain, link, live, ns, relayed, run
 
 S = 10**9
 RATE_BPS = 240e3
@@ -119,21 +119,21 @@ def test_told_the_rates_it_follows_their_steps_at_once() -> None:
 
 
 def test_told_the_rate_of_its_line_it_still_finds_a_slower_one_further_on() -> None:
-    slower = far(relay=Relay(0.5, RATE_BPS / 2, 375_000))
+    slower = relayed(far(), RATE_BPS / 2, 375_000)
     told = trial(slower, video(2, 1500), parameters=TOLD)
     assert 0.85 * RATE_BPS / 2 < wire_rate(told, 800, 1500) < 1.06 * RATE_BPS / 2
 
 
 @pytest.mark.parametrize("queue_bytes", [4 * WIRE, 375_000])
 def test_a_slower_line_further_on_is_found_by_reports(queue_bytes: int) -> None:
-    slower = far(relay=Relay(0.5, RATE_BPS / 2, queue_bytes))
+    slower = relayed(far(), RATE_BPS / 2, queue_bytes)
     result = trial(slower, video(2, 1500))
     assert wire_rate(result, 20, RTT_S) == pytest.approx(RATE_BPS, rel=0.06)  # nothing is heard yet
     assert 0.85 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
 
 
 def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
-    shared = far(relay=Relay(0.5, RATE_BPS, 375_000, (CrossTraffic(RATE_BPS / 2),)))
+    shared = relayed(far(), RATE_BPS, 375_000, CrossTraffic(RATE_BPS / 2))
     result = trial(shared, video(2, 1500))
     assert 0.8 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
 
@@ -141,14 +141,14 @@ def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
 def test_a_queue_further_on_is_kept_shorter_than_layers_can_wait() -> None:
     # A layer has 0.2 of a round trip beyond light; others take half of the line, so that the target were a quarter.
     objects = video(1.0, 1500, rate_bps=RATE_BPS / 2, playout_s=0.7 * RTT_S)
-    shared = far(relay=Relay(0.5, RATE_BPS, 750_000, (CrossTraffic(RATE_BPS / 2),)))
+    shared = relayed(far(), RATE_BPS, 750_000, CrossTraffic(RATE_BPS / 2))
     assert in_time(trial(shared, objects, drop_late=True), objects) > 0.93
 
 
 def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
     # It holds a tenth of a round trip, less than their target were: of 130 packets one is lost, once the rate is found.
     # By losses neither goes slower there: what fills the queue beside it loses the same in both turns of a trial.
-    samples = trial(far(subflows=2, relay=Relay(0.5, RATE_BPS / 2, 150_000)), video(2, 2000)).samples
+    samples = trial(relayed(far(subflows=2), RATE_BPS / 2, 150_000), video(2, 2000)).samples
     later = samples.t_ns > ns(10 * RTT_S)
     assert samples.lost_segments[later].sum() < 0.01 * samples.sent_segments[later].sum()
 
@@ -156,7 +156,7 @@ def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
 def test_before_a_queue_further_on_the_channels_losses_are_still_repaired() -> None:
     # Nothing lost is brought back by a second round trip: without repair one in twenty packets is missing.
     objects = video(0.55, 1500, playout_s=1.4 * RTT_S)
-    lossy = far(loss=Loss("packet", 0.05), relay=Relay(0.5, RATE_BPS / 2, 750_000))
+    lossy = relayed(far(loss=Loss("packet", 0.05)), RATE_BPS / 2, 750_000)
     done = trial(lossy, objects, drop_late=True).objects.complete_ns
     base = (objects.layer == 0) & (objects.release_ns > ns(6 * RTT_S))
     assert ((done >= 0) & (done <= objects.deadline_ns))[base].mean() > 0.97
@@ -166,11 +166,11 @@ def test_bursts_of_others_further_on_cost_the_upper_layers() -> None:
     # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
     # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86: beside the others 0.58 of it.
     bursts = CrossTraffic(RATE_BPS / 4, on_ns=ns(4 * RTT_S), off_ns=ns(4 * RTT_S), periods="exponential")
-    relayed = far(relay=Relay(0.9, RATE_BPS / 2, int(RATE_BPS / 2 / 8 * RTT_S / 2), (bursts,)))
+    behind = relayed(far(), RATE_BPS / 2, int(RATE_BPS / 2 / 8 * RTT_S / 2), bursts, at=0.9)
     objects = live(1800, tuple(int(load * CARRIED) for load in (0.175, 0.13, 0.13)), playout_s=2 * RTT_S)
     weights = []
     for seed in (2, 4, 5):
-        result = trial(relayed, objects, block_s=10, repair=None, seed=seed, drop_late=True)
+        result = trial(behind, objects, block_s=10, repair=None, seed=seed, drop_late=True)
         done = result.objects.complete_ns
         there = (done >= 0) & (done <= objects.deadline_ns)
         shares = [there[objects.layer == layer].mean() for layer in range(3)]
@@ -211,8 +211,8 @@ def test_it_follows_a_step_of_the_lines_rate_that_nobody_announced() -> None:
 
 @pytest.mark.parametrize("slower", [False, True])
 def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
-    relay = Relay(0.5, RATE_BPS / 2, 375_000) if slower else None
-    result = trial(far(subflows=2, relay=relay), video(2, 2000))
+    own = far(subflows=2)
+    result = trial(relayed(own, RATE_BPS / 2, 375_000) if slower else own, video(2, 2000))
     shares = tuple(wire_rate(result, 1000, 2000, subflow) for subflow in (0, 1))
     assert jain(shares) > 0.95
     assert sum(shares) > 0.85 * RATE_BPS / (2 if slower else 1)
@@ -290,10 +290,11 @@ def test_whatever_the_link_it_goes_on_sending_and_puts_no_more_on_it_than_it_car
         up_rate_bps=up_bps,
         queue_bytes=packets * WIRE,
         loss=Loss("packet", loss) if loss else None,
-        relay=Relay(0.5, further_on * rate_bps, 5 * WIRE) if further_on else None,
         cross_traffic=(CrossTraffic(others * rate_bps),) if others else (),
         unannounced_ns=((ns(0.4 * span_s), ns(0.6 * span_s)),) if dark else (),
     )
+    if further_on:
+        one = relayed(one, further_on * rate_bps, 5 * WIRE)
     chunk = int(1.5 * rate_bps * span_s / 8 / 10)
     objects = live(10, (chunk,), chunk_s=span_s / 10)
     result = trial(one, objects, block_s=1, seed=seed, duration_s=span_s, slot_s=span_s / 10)
@@ -325,6 +326,6 @@ def test_losses_that_come_and_pass_by_themselves_leave_the_pace(up_bps: float) -
 
 
 def test_what_passes_by_itself_hides_no_slower_line() -> None:
-    result = trial(far(loss=FADES, relay=Relay(0.5, RATE_BPS / 2, 4 * WIRE)), video(2, 3200))
+    result = trial(relayed(far(loss=FADES), RATE_BPS / 2, 4 * WIRE), video(2, 3200))
     # A line of half the rate with a queue of four packets: where a quarter is lost before it, a third more passes.
     assert wire_rate(result, 800, 3200) < 1.2 * RATE_BPS / 2

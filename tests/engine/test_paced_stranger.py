@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dstcc.engine import Coding, CrossTraffic, EngineConfig, EngineResult, Link, Loss, Relay, simulate
+from dstcc.engine import Coding, CrossTraffic, EngineConfig, EngineResult, Link, Loss, simulate
 
-from .net import WIRE, config, link, live, ns
+from .net import WIRE, config, link, live, ns, relayed
 
 S = 10**9
 PACKETS = 500
@@ -65,7 +65,7 @@ def strange_links(draw: st.DrawFn) -> tuple[float, tuple[Link, ...]]:
     rtt_s = draw(st.sampled_from((0.3, 2.6, 600.0, 2400.0)))
     span_s = lasts_s(rate_bps, rtt_s)
     links = []
-    for _ in range(draw(st.integers(1, 3))):
+    for number in range(draw(st.integers(1, 3))):
         own_bps = rate_bps * draw(st.sampled_from((1.0, 0.1)))
         starts = draw(st.lists(spans, max_size=3))
         away = [(ns(at * span_s), ns((at + long) * span_s)) for at, long in starts]
@@ -73,22 +73,20 @@ def strange_links(draw: st.DrawFn) -> tuple[float, tuple[Link, ...]]:
         loss = draw(st.sampled_from((0.0, 0.01, 0.3)))
         up_loss = draw(st.sampled_from((0.0, 0.5, 1.0)))
         merged = tuple(joined(away))
-        relay = draw(st.sampled_from((None, 0.2, 3.0)))
-        links.append(
-            link(
-                own_bps,
-                rtt_s * draw(st.sampled_from((1.0, 1.0, 0.5))),
-                up_rate_bps=draw(st.sampled_from((100.0, 2e3, 1e6))),
-                queue_bytes=draw(st.sampled_from((2 * WIRE, 3_000, 10**6))),
-                loss=Loss("packet", loss) if loss else None,
-                up_loss=Loss("packet", up_loss) if up_loss else None,
-                outages_ns=merged if known else (),
-                unannounced_ns=() if known else merged,
-                relay=Relay(0.5, relay * own_bps, draw(st.sampled_from((2 * WIRE, 10**6))))
-                if relay
-                else None,
-            )
+        own = link(
+            own_bps,
+            rtt_s * draw(st.sampled_from((1.0, 1.0, 0.5))),
+            up_rate_bps=draw(st.sampled_from((100.0, 2e3, 1e6))),
+            queue_bytes=draw(st.sampled_from((2 * WIRE, 3_000, 10**6))),
+            loss=Loss("packet", loss) if loss else None,
+            up_loss=Loss("packet", up_loss) if up_loss else None,
+            outages_ns=merged if known else (),
+            unannounced_ns=() if known else merged,
         )
+        if further_on := draw(st.sampled_from((None, 0.2, 3.0))):
+            queue_bytes = draw(st.sampled_from((2 * WIRE, 10**6)))
+            own = relayed(own, further_on * own_bps, queue_bytes, number=number)
+        links.append(own)
     return span_s, tuple(links)
 
 
@@ -125,9 +123,9 @@ def test_no_link_is_too_strange(
         sent = float(samples.sent_segments[mine].sum()) * WIRE
         most = one.rate_bps / 8 * result.end_ns / S + one.queue_bytes + 2 * WIRE
         assert sent <= most + WIRE * result.totals.dropped_queue_packets
-    # Nothing is refused for long: the queue's target is little more than a packet once it was full. A relay's refusals
+    # Nothing is refused for long: the queue's target is little more than a packet once it was full. A node's refusals
     # are counted, too, and heard of a round trip later.
-    if any(one.relay is not None for one in links):
+    if any(one.onward for one in links):
         return
     assert result.totals.dropped_queue_packets <= 0.7 * result.totals.data_packets + 4 * len(links)
 
@@ -149,9 +147,8 @@ def test_a_dead_uplink_stops_nothing(rate_bps: float, up: str) -> None:
 def test_a_line_that_a_slower_one_follows_is_not_overrun_for_long(queue_bytes: int) -> None:
     # A tenth passes further on. After six round trips no more than a quarter beyond that is sent.
     rate_bps, rtt_s = 500e3, 100.0
-    one = link(
-        rate_bps, rtt_s, queue_bytes=10**6, up_rate_bps=2e3, relay=Relay(0.5, rate_bps / 10, queue_bytes)
-    )
+    own = link(rate_bps, rtt_s, queue_bytes=10**6, up_rate_bps=2e3)
+    one = relayed(own, rate_bps / 10, queue_bytes)
     trial = hostile(20 * rtt_s, (one,), playout_s=6 * rtt_s, load=0.3, seed=1)
     samples = simulate(trial).samples
     late = (samples.t_ns > ns(6 * rtt_s)) & (samples.t_ns <= ns(20 * rtt_s))
@@ -164,9 +161,7 @@ def test_a_rate_at_which_nothing_is_in_time_is_not_the_last_one() -> None:
     # that: it is never in time and nothing is sent. When the others have gone, layers come again.
     rate_bps, rtt_s = 500e3, 100.0
     others = CrossTraffic(0.95 * rate_bps, stop_ns=ns(10 * rtt_s))
-    one = link(
-        rate_bps, rtt_s, queue_bytes=10**6, up_rate_bps=2e3, relay=Relay(0.5, rate_bps, 10**6, (others,))
-    )
+    one = relayed(link(rate_bps, rtt_s, queue_bytes=10**6, up_rate_bps=2e3), rate_bps, 10**6, others)
     trial = hostile(40 * rtt_s, (one,), playout_s=2 * rtt_s, load=0.9, seed=1)
     objects, done = trial.objects, simulate(trial).objects.complete_ns
     late = (objects.release_ns > ns(25 * rtt_s)) & (objects.layer == 0)

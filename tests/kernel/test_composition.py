@@ -20,7 +20,6 @@ PAIRS = [
     ("coded, rates told", "hidden states"),
     ("`dstcc-lanes`", "others' datagrams"),
     ("`gru-mpc`", "a contact plan"),
-    ("`dstcc`", "a second hop"),
     ("lanes", "others' TCP flows"),
     ("stream", "restarts, with a spool"),
     ("`dstcc-lanes`", "restarts, without"),

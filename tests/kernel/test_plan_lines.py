@@ -14,7 +14,7 @@ from dstcc.engine import Coding, Link, Loss
 from dstcc.engine.config import named_values
 from tests.engine.test_config import EVERYTHING, TRIAL
 
-PLAIN = replace(EVERYTHING, cross_traffic=(), flows=(), relay=None, loss=Loss(), up_loss=Loss())
+PLAIN = replace(EVERYTHING, cross_traffic=(), flows=(), loss=Loss(), up_loss=Loss())
 
 
 def said_of(folder: Path, *more: str, link: Link = EVERYTHING) -> str:
@@ -39,7 +39,6 @@ def test_every_place_is_read(tmp_path: Path, link: Link) -> None:
     ("line", "place"),
     [
         (".rate_bits 5", "links.0.rate_bits"),
-        (".relay.at_s 5", "links.0.relay.at_s"),
         (".loss.frames.code x", "links.0.loss.frames.code"),
         ("config transport.mss 1460", "transport.mss"),
         ("config slots 3", "slots"),

@@ -36,16 +36,6 @@ FRAMES = {
     "outages": [[30, 38]],
     "delay_s": [[0, 5], [100, 6]],
 }
-RELAY = {
-    "rate_bps": 160_000,
-    "loss": {"packet": 0.01},
-    "relay": {
-        "at": 0.8,
-        "rate_bps": 130_000,
-        "queue_bytes": 30_000,
-        "cross_traffic": [{"rate_bps": 40_000, "on_s": 10, "off_s": 10, "periods": "pareto"}],
-    },
-}
 FLOWS: dict[str, Any] = {
     "rate_bps": 160_000,
     "flows": [
@@ -90,9 +80,7 @@ def in_slots(result: EngineResult, times_ns: Any, config: EngineConfig) -> Any:
     return np.array([result.objects.delivered_bytes[there & (times_ns <= end)].sum() for end in slots])
 
 
-@pytest.mark.parametrize(
-    "link", [STEPS, STATES, OTHERS, FRAMES, RELAY], ids=["steps", "states", "others", "frames", "relay"]
-)
+@pytest.mark.parametrize("link", [STEPS, STATES, OTHERS, FRAMES], ids=["steps", "states", "others", "frames"])
 @pytest.mark.usefixtures("kernel")
 def test_an_open_loop_has_the_simulators_bytes_in_every_slot(link: dict[str, Any]) -> None:
     """The same packets are lost, as the draws are those of the line's slots and frames: all is where it is in the
@@ -190,7 +178,6 @@ def test_only_what_netem_has_not_is_played() -> None:
         (STEPS, True),
         (STATES, True),
         (OTHERS, True),
-        (RELAY, True),
     ):
         given = scenario(link, coded, coding={"block_s": 5})
         config = trial(given)

@@ -275,7 +275,6 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"link__0__from": None}, "link.0.from: missing"),
         ({"link__0__to": "lander"}, "link.0.to: leads from 'lander' to itself"),
         ({"link__0__subflows": 2}, "link.0.subflows: not between nodes"),
-        ({"link__0__relay": {"at": 0.5, "rate_bps": 1e5}}, "link.0.relay: not between nodes"),
         ({"link__0__flows": [{"congestion": "cubic"}]}, "link.0.flows: not between nodes"),
         ({"node__2__name": "a"}, "node.2.name: two nodes are named 'a'"),
         ({"node__0__storage_bytes": 10**6}, "node.0.storage_bytes: 'lander' is an end of the paths"),
@@ -518,3 +517,23 @@ def test_packet_logs_are_refused_where_nodes_end_connections() -> None:
     SIMULATOR.check(network(), load_source(network()), {}, logs=True)
     with pytest.raises(InputError, match="'a' ends connections, and a packet log is of one"):
         SIMULATOR.check(network(**SPLIT), load_source(network(**SPLIT)), {}, logs=True)
+
+
+def test_the_second_hop_that_links_had_is_refused_and_shown_as_nodes(minimal: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"link\.0\.relay: this key is gone: a relay is a node") as caught:
+        load_scenario(minimal, [parse_override("link.0.relay={at=0.9, rate_bps=1e5, queue_bytes=9000}")])
+    assert caught.value.exit_code == 2
+    said = str(caught.value)
+    document = tomllib.loads(minimal.read_text()) | tomllib.loads(said[said.index("[[node]]") :])
+    document["scenario"]["duration_s"] = 100.0
+    for link, keys in zip(document["link"], ({"delay_s": 4.5}, {"delay_s": 0.5}), strict=True):
+        link.update(keys, rate_bps=1e5)
+    (path,) = draw_links(Scenario.model_validate(document), 1)
+    assert path.delay_ns == (5 * 10**9,) and path.first_delay_ns == (4_500_000_000,)
+    assert [hop.line.name for hop in path.onward] == ["onward"]
+
+
+def test_a_scenario_without_nodes_keeps_its_hash(minimal: Path) -> None:
+    """As recorded before there were any."""
+    recorded = "cbe228f5cb2ac16925d9fa719b3eb59616c82cec729824661946d589061ce9c6"
+    assert content_hash(load_scenario(minimal)) == recorded

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine.config import CrossTraffic, EngineConfig, Flow, Objects, Relay, Restarts, Transport
+from dstcc.engine.config import CrossTraffic, EngineConfig, Flow, Hop, Node, Objects, Restarts, Transport
 from dstcc.errors import InputError, ScenarioError
 from dstcc.scenario.work import (
     Limits,
@@ -47,6 +47,11 @@ def line(**more):
     return link(12e6, 1.0, **({"queue_bytes": QUEUE, "subflows": 2} | more))
 
 
+def over(own, onward):
+    """A path over a node from the one line to the other."""
+    return replace(own, onward=(Hop(7, Node("relay", 1), onward),))
+
+
 def nonzero(quantity: Mapping[str, float]) -> dict[str, object]:
     return {key: pytest.approx(value) for key, value in quantity.items() if value}
 
@@ -81,12 +86,13 @@ def test_no_more_packets_than_the_links_carry() -> None:
 
 
 def test_what_is_in_flight_or_in_queues_where_there_is_more_video() -> None:
-    """A line of 10 packets a second: 10 in flight over a second there and back, 10 in the queue, 4 in a relay's. The
+    """A line of 10 packets a second: 10 in flight over a second there and back, 10 in the queue, 4 in a node's. The
     longest of a table of delays counts."""
     slow = replace(line(), rate_bps=1.2e5, delay_t_ns=(0, S), delay_ns=(ns(0.1), ns(0.5)))
     assert work_of(config(slow), 1e3).memory["link.0.queue_bytes"] == pytest.approx(20 * 60)
-    relay = replace(slow, relay=Relay(0.5, 1e5, 6_000))
-    assert work_of(config(relay), 1e3).memory["link.0.queue_bytes"] == pytest.approx(24 * 60)
+    assert work_of(config(over(slow, line(queue_bytes=6_000))), 1e3).memory[
+        "link.0.queue_bytes"
+    ] == pytest.approx(24 * 60)
     two = work_of(config(slow, line()), 1e3)
     assert two.memory["link.0.queue_bytes"] == pytest.approx(20 * 60)
     assert two.memory["link.1.queue_bytes"] == pytest.approx(51 * 60)
@@ -94,7 +100,7 @@ def test_what_is_in_flight_or_in_queues_where_there_is_more_video() -> None:
     assert two.memory["run.slot_s"] == pytest.approx(1e4 * 4 * 260)
 
 
-@pytest.mark.parametrize("where", ["", "relay."])
+@pytest.mark.parametrize("beyond", [False, True], ids=["own", "beyond a node"])
 @pytest.mark.parametrize(
     ("source", "datagrams", "periods"),
     [
@@ -107,12 +113,12 @@ def test_what_is_in_flight_or_in_queues_where_there_is_more_video() -> None:
         (CrossTraffic(1e15, packet_bytes=1, stop_ns=S), 1e9, 0),  # one a nanosecond
     ],
 )
-def test_datagrams_of_others(source: CrossTraffic, datagrams: float, periods: float, where: str) -> None:
+def test_datagrams_of_others(source: CrossTraffic, datagrams: float, periods: float, beyond: bool) -> None:
     """Two events each, and two for each burst and each gap."""
-    shared = (source,)
-    one = line(relay=Relay(0.5, 1e6, 3_000, shared)) if where else line(cross_traffic=shared)
+    shared = line(cross_traffic=(source,))
+    one = over(line(), shared) if beyond else shared
     work = work_of(config(line(), one, trace=True), 10.0)
-    key = f"link.1.{where}cross_traffic.0."
+    key = f"link.{7 if beyond else 1}.cross_traffic.0."
     others = {name: value for name, value in work.events.items() if name not in ("video", "run.slot_s")}
     assert others == {
         f"{key}rate_bps": pytest.approx(2 * datagrams),

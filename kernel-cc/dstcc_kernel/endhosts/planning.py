@@ -251,8 +251,6 @@ def _check(scenario: Scenario, links: Sequence[Link], options: Options) -> None:
         index = next(index for index, path in enumerate(scenario.path) if path.flows)
         raise InputError(f"{name}: path.{index}.flows: {OTHERS}")
     for index, link in enumerate(scenario.link if not scenario.node else ()):
-        if link.relay is not None:
-            raise InputError(f"{name}: link.{index}.relay: a second hop exists in the simulator only")
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 raise InputError(f"{name}: link.{index}.{key}: {OTHERS}")

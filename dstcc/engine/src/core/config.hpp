@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,15 +87,6 @@ struct FlowConfig {
     DSTCC_FIELDS(congestion, start_ns, stop_ns, payload_bytes, source)
 };
 
-// A second hop of the data direction (link/relay.hpp).
-struct RelayConfig {
-    double at = 0;  // the share of the delay that is in front of it
-    double rate_bps = 0;
-    std::int64_t queue_bytes = 0;
-    std::vector<CrossTrafficConfig> cross_traffic;
-    DSTCC_FIELDS(at, rate_bps, queue_bytes, cross_traffic)
-};
-
 // Shares of a rate over time: each from its time on until the next, the first at 0. None: all of it.
 struct Shares {
     std::vector<Time> t_ns;
@@ -144,7 +134,6 @@ struct LinkConfig {
     std::vector<FlowConfig> flows;
     std::vector<std::pair<std::int64_t, int>>
         drops;  // a segment of the subflow's, and how many of its transmissions are lost
-    std::optional<RelayConfig> relay;
     // A path over nodes: the rest of its hops. What stands above is then what its sender's node has: the line of the first
     // hop, and the light time of the whole path, of which the first hop's is this.
     std::vector<HopConfig> onward;
@@ -153,8 +142,8 @@ struct LinkConfig {
     int first_hop_of = -1;  // the path whose first hop is this one's, too; -1: it has one of its own
     DSTCC_FIELDS(rate_bps, up_rate_bps, delay_t_ns, delay_ns, delay_slope, queue_bytes, up_queue_bytes, queue_packets,
                  loss, up_loss, outages_ns, up_outages_ns, unannounced_ns, rate.t_ns, rate.share, up_rate.t_ns,
-                 up_rate.share, hidden.t_ns, hidden.share, cross_traffic, subflows, flows, drops, relay, onward,
-                 first_t_ns, first_delay_ns, first_slope, first_hop_of)
+                 up_rate.share, hidden.t_ns, hidden.share, cross_traffic, subflows, flows, drops, onward, first_t_ns,
+                 first_delay_ns, first_slope, first_hop_of)
 };
 
 // A hop from a node on: the line of its own. The same number, the same hop.

@@ -6,8 +6,6 @@
 // the fields that are numbers.
 #pragma once
 
-#include <optional>
-
 #include "core/config.hpp"
 
 namespace dstcc {
@@ -32,10 +30,6 @@ public:
             for (const Source& entry : from.entries()) read(entry, to.emplace_back());
         else if (!from.none())
             to = from.template as<std::vector<T>>();
-    }
-    template <class T>
-    void read(const Source& from, std::optional<T>& to) const {
-        if (!from.none()) read(from, to.emplace());
     }
     template <class T>
     void read(const Source& from, std::shared_ptr<const T>& to) const {

@@ -35,8 +35,7 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     else
         loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0, steps_});
     steady_rate_ = steps_.steady();
-    if (!up && link.relay) relay_.emplace(*link.relay, seed, index, full_bytes);
-    steady_delay_ = delay_.constant() && !relay_;
+    steady_delay_ = delay_.constant();
     first_delay_ns_ = delay_.first();
     if (!up) most_packets_ = link.queue_packets;
     steady_ = steady_rate_ && steady_delay_ && most_packets_ == 0;
@@ -61,7 +60,6 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
     if (most_packets_ > 0) departures_.push_back(busy_ns_);
     if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, start - now};
     if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
-    if (relay_) return {beyond(bytes), start - now};
     // First in, first out, even while the path shortens.
     last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
     return {last_arrival_ns_, start - now};

@@ -1,4 +1,4 @@
-// One direction of a link: drop-tail queue, serialisation, loss, propagation; and a second hop, where it has one (link/relay.hpp).
+// One direction of a link: drop-tail queue, serialisation, loss, propagation.
 //
 //   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
 //
@@ -11,13 +11,11 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 
 #include "link/delay.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
 #include "link/rate_steps.hpp"
-#include "link/relay.hpp"
 
 namespace dstcc {
 
@@ -84,8 +82,7 @@ public:
     double usable_frame_ns() const { return frames_.frame_ns() + frames_.bit_ns() + 1; }
 
     std::int64_t sent() const { return sent_; }
-    // In its own queue and, of what passed that, in the relay's.
-    std::int64_t dropped() const { return dropped_ + (relay_ ? relay_->dropped() : 0); }
+    std::int64_t dropped() const { return dropped_; }
     std::int64_t lost() const { return lost_; }
 
 private:
@@ -129,12 +126,6 @@ private:
         dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
         return depart > dark_from_ns_;
     }
-    // When what has just left arrives over the second hop; kNever: dropped there.
-    [[gnu::noinline, gnu::cold]] Time beyond(std::uint32_t bytes) {
-        const Time arrives = relay_->pass(busy_ns_, delay_.at(busy_ns_, delay_row_), bytes);
-        if (arrives == kNever) return kNever;
-        return last_arrival_ns_ = std::max(last_arrival_ns_, arrives);
-    }
     bool loss_at(Time start, std::uint32_t bytes) {
         if (framed_) return frames_.lost(start, bytes);
         const std::uint32_t draw = draw_in_slot(start, bytes);
@@ -177,7 +168,6 @@ private:
     std::size_t outage_ = 0, delay_row_ = 0;
     DelayTable delay_;
     std::int64_t sent_ = 0, dropped_ = 0, lost_ = 0;
-    std::optional<Relay> relay_;
 };
 
 }  // namespace dstcc

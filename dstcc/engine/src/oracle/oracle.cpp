@@ -30,10 +30,9 @@
 // and goes on in the same slot: full packets, which all have the slot's first draw, cannot be saved like this, and short
 // ones nearly all. Periodic losses count packets, whatever they are, and are left out.
 //
-// A link with a relay has two hops, and carries no more than either: the bound is taken with the first hops, then with the slower
-// hop of each link, and the lesser counts. Chunk k's bytes may use the second hop from release_k + the light in front of it to
-// deadline_k - the light behind it, each the least there is. Its line is lit at any time, and loses nothing. Of paths over nodes the
-// first hops are taken, then the last ones, each once however many paths share it; a hop between the two is not looked at.
+// A path over nodes carries no more than any of its hops: the bound is taken with the first hops, then with the last ones, each once
+// however many paths share it, and the lesser counts; a hop between the two is not looked at. Chunk k's bytes may use the last hop
+// from release_k + the light in front of it, the least there is, to deadline_k - its own.
 //
 // Loss model: let every packet of link l be lost with probability p_l, independently. A sender that does not know the draws decides what
 // leaves in a slot before that slot's draw, so of what leaves in any window a share of 1 - p_l arrives in the mean, whatever it
@@ -61,14 +60,6 @@ namespace {
 struct Question {
     bool any_packets = false, whole_layers = true;
 };
-
-bool relay_is_slower(const LinkConfig& link) { return link.relay && link.relay->rate_bps < link.rate_bps; }
-
-// Of the least delay a share, less what rounding may take.
-Time least_share(const LinkConfig& link, double share) {
-    const auto least = static_cast<double>(DelayTable(link.delay_t_ns, link.delay_ns, link.delay_slope).least());
-    return std::max<Time>(static_cast<Time>(least * share) - 1, 0);
-}
 
 Time least_of(const LinkConfig& line) { return DelayTable(line.delay_t_ns, line.delay_ns, line.delay_slope).least(); }
 
@@ -99,16 +90,6 @@ Time least_before_last(const EngineConfig& config, std::int64_t hop) {
         if (!path.onward.empty() && path.onward.back().number == hop)
             before = std::min(before, least_light(path) - least_of(path.onward.back().line));
     return before;
-}
-
-// The hop behind a link's relay as a link of its own.
-LinkConfig second_hop(const LinkConfig& link) {
-    LinkConfig hop;
-    hop.rate_bps = hop.up_rate_bps = link.relay->rate_bps;
-    hop.delay_t_ns = {0};
-    hop.delay_ns = {least_share(link, 1 - link.relay->at)};
-    hop.loss.kind = hop.up_loss.kind = kLossless;
-    return hop;
 }
 
 // What a layer takes.
@@ -156,7 +137,7 @@ LinkConfig with_known_losses(LinkConfig link) {
     return link;
 }
 
-// A link, or the hop behind its relay, as the bound takes it.
+// A link, or a hop of a path, as the bound takes it.
 struct Hop {
     LinkConfig link;
     WireSizes sizes;
@@ -203,9 +184,8 @@ public:
           question_(question),
           costs_(config.transport, question.any_packets) {
         take_chunks();
-        const bool further = std::any_of(config.links.begin(), config.links.end(), [](const LinkConfig& link) {
-            return relay_is_slower(link) || !link.onward.empty();
-        });
+        const bool further = std::any_of(config.links.begin(), config.links.end(),
+                                         [](const LinkConfig& link) { return !link.onward.empty(); });
         for (const bool later_hops : {false, true}) {
             if (later_hops && !further) break;
             std::vector<Hop> hops;
@@ -225,15 +205,9 @@ public:
                     continue;
                 }
                 if (link.first_hop_of >= 0) continue;  // it is taken
-                const bool second = later_hops && relay_is_slower(link);
-                const LinkConfig of = second ? second_hop(link) : first_of(config, l);
+                const LinkConfig of = first_of(config, l);
                 const WireSizes sizes = wire_sizes(config, of, question.any_packets);
-                Channel channel = channel_of(l, sizes.full);
-                if (second) {
-                    channel.direction = Direction(of, false, config.seed, l, sizes.full);
-                    channel.share = 1;
-                }
-                hops.emplace_back(of, sizes, std::move(channel), second ? least_share(link, link.relay->at) : 0);
+                hops.emplace_back(of, sizes, channel_of(l, sizes.full), 0);
             }
             ways_.push_back(std::move(hops));
         }

@@ -32,8 +32,6 @@ void validate_sharing(const EngineConfig& config) {
         subflows += static_cast<std::size_t>(link.subflows);
         flows += link.flows.size();
         for (const CrossTrafficConfig& c : link.cross_traffic) validate_source(c);
-        if (link.relay)
-            for (const CrossTrafficConfig& c : link.relay->cross_traffic) validate_source(c);
         for (const FlowConfig& flow : link.flows) {
             require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
             const std::string& control = flow.congestion == "same" ? config.transport.congestion : flow.congestion;
@@ -82,10 +80,6 @@ void validate_line(const LinkConfig& link) {
     validate_delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
     for (const auto* loss : {&link.loss, &link.up_loss}) validate(*loss);
     for (const auto* shares : {&link.rate, &link.up_rate, &link.hidden}) validate_shares(*shares);
-    if (link.relay) {
-        require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
-        require(link.relay->rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
-    }
     for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns})
         for (std::size_t i = 0; i < outages->size(); ++i) {
             require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
@@ -107,8 +101,8 @@ void validate_path(const EngineConfig& config, std::size_t number) {
     const LinkConfig& path = config.links[number];
     const TransportConfig& t = config.transport;
     validate_delay(path.first_t_ns, path.first_delay_ns, path.first_slope);
-    require(!path.relay && path.drops.empty() && path.queue_packets == 0,
-            "a path over nodes has no relay, no script of drops, and queues of bytes");
+    require(path.drops.empty() && path.queue_packets == 0,
+            "a path over nodes has no script of drops, and queues of bytes");
     require(!config.trace || !splits(path), "a log is of one connection, and nodes that split make several");
     require(path.first_hop_of < static_cast<int>(number), "a path shares the first hop of an earlier one");
     if (path.first_hop_of >= 0) {
@@ -125,7 +119,7 @@ void validate_path(const EngineConfig& config, std::size_t number) {
         validate_line(hop.line);
         validate_node(hop.node, t.mss_bytes + t.header_bytes);
         for (const CrossTrafficConfig& c : hop.line.cross_traffic) validate_source(c);
-        require(hop.line.onward.empty() && hop.line.flows.empty() && hop.line.drops.empty() && !hop.line.relay,
+        require(hop.line.onward.empty() && hop.line.flows.empty() && hop.line.drops.empty(),
                 "a hop is a line, and nothing else");
         require(std::find(seen.begin(), seen.end(), hop.node.number) == seen.end(), "a path is no loop");
         seen.push_back(hop.node.number);
