@@ -30,7 +30,7 @@ DATAGRAM = b"d" * 1000
 STACKS = ("aioquic", "qh3")
 OF_AIOQUIC = {
     "ack_delay": "its ACK delay is 25 ms",
-    "congestion": "its congestion control is NewReno",
+    "congestion": "its congestion control is CUBIC",
     "window": "its first window is its own",
 }
 """Knobs that qh3 has not, and what it has in their place."""
@@ -55,6 +55,7 @@ class End:
         self.http: Any = None
         self.log = self.part("quic.logger").QuicLogger() if knobs.qlog else None
         self.over = False
+        self.ping_at = math.inf
 
     def part(self, name: str) -> Any:
         """A module of the stack."""
@@ -92,7 +93,7 @@ class End:
     def run(self, line: socket.socket) -> None:
         """Until the connection is over, or it is enough."""
         while not self.over:
-            timer = self.quic.get_timer() if self.quic is not None else None
+            timer = self.timer()
             left = None if timer is None else max(0.0, timer - time.monotonic())
             ready, _, _ = select.select([line], [], [], left)
             if ready:
@@ -100,8 +101,21 @@ class End:
                 self.said["received_datagrams"] += 1
                 self.take(data, address)
             elif self.quic is not None:
-                self.quic.handle_timer(time.monotonic())
+                self.tick()
             self.flush(line)
+
+    def timer(self) -> float | None:
+        """When there is something to do, even if nothing comes."""
+        timer = self.quic.get_timer() if self.quic is not None else None
+        return timer if self.ping_at == math.inf else min(self.ping_at, timer or math.inf)
+
+    def tick(self) -> None:
+        """That time has come."""
+        if self.ping_at <= time.monotonic():
+            self.quic.send_ping(0)
+            self.ping_at += self.knobs.ping
+        else:
+            self.quic.handle_timer(time.monotonic())
 
     def take(self, data: bytes, address: Any) -> None:
         """A datagram has come."""
@@ -117,6 +131,7 @@ class End:
                 self.said["connected_s"] = self.now()
             elif kind == "ProtocolNegotiated":
                 self.http = self.part("h3.connection").H3Connection(self.quic)
+                self.ping_at = time.monotonic() + (self.knobs.ping or math.inf)
                 self.begin()
             elif kind == "DatagramFrameReceived":
                 self.said["quic_datagrams"] = self.said.get("quic_datagrams", 0) + 1
@@ -252,8 +267,8 @@ def get(knobs: argparse.Namespace) -> int:
     return 1
 
 
-def main() -> int:
-    """Read the command line."""
+def knobs_of(words: list[str] | None = None) -> argparse.Namespace:
+    """A command line, read; this process's unless given."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--stack", choices=STACKS, default=STACKS[0])
     common.add_argument("--initial-rtt", type=seconds, metavar="S", help="assumed until there is a sample")
@@ -266,6 +281,9 @@ def main() -> int:
     common.add_argument("--congestion", choices=("reno", "cubic"), help="aioquic")
     common.add_argument("--window", type=int, metavar="BYTES", help="aioquic: the first congestion window")
     common.add_argument(
+        "--ping", type=seconds, metavar="S", help="send a PING so often, so that the end is never idle"
+    )
+    common.add_argument(
         "--datagrams", type=int, default=0, metavar="N", help="QUIC datagrams of 1,000 bytes to send first"
     )
     common.add_argument("--qlog", metavar="FILE")
@@ -275,10 +293,16 @@ def main() -> int:
     asks = does.add_parser("get", parents=[common])
     asks.add_argument("host")
     asks.add_argument("bytes", type=int)
-    knobs = parser.parse_args()
+    knobs = parser.parse_args(words)
     for name, has in OF_AIOQUIC.items():
         if knobs.stack == "qh3" and getattr(knobs, name) is not None:
             parser.error(f"--{name.replace('_', '-')}: qh3 has no such setting; {has}")
+    return knobs
+
+
+def main() -> int:
+    """Do as the command line says."""
+    knobs = knobs_of()
 
     def stop(*_: object) -> None:
         raise StoppedError
