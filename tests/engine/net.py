@@ -78,8 +78,7 @@ def relayed(
     own, which others' datagrams join."""
     before = round(at * on.delay_ns[0])
     line = replace(
-        link(rate_bps, queue_bdp=0),
-        up_rate_bps=on.up_rate_bps,
+        link(rate_bps, queue_bdp=0, up_rate_bps=1e9),
         delay_ns=(on.delay_ns[0] - before,),
         queue_bytes=queue_bytes,
         cross_traffic=others,
