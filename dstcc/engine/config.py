@@ -647,7 +647,7 @@ class Trace:
     event: NDArray[np.int8]
     """0: data sent, 1: data arrived, 2: ACK sent, 3: ACK arrived."""
     fate: NDArray[np.int8]
-    """Of what was sent. 0: on its way, 1: lost on the channel or dropped at a relay, 2: dropped, the queue was full."""
+    """Of what was sent. 0: on its way, 1: lost on the way, or dropped by a node, 2: dropped, the queue was full."""
     syn: NDArray[np.int8]
     """1 for SYNs and their answers."""
     sender: NDArray[np.int32]
