@@ -130,7 +130,7 @@ def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:
     played = next((index for index, link in enumerate(config.links) if is_played(link)), None)
     if played is not None:
         return (
-            f"link.{played}: netem has no rate that changes and nobody else's traffic; needs --backend kernel"
+            f"link.{played}: netem has neither rates that change nor others' traffic; needs --backend kernel"
         )
     if transport.constants is not None and any(
         name.startswith("hystart") for name in transport.constants.given

@@ -212,7 +212,7 @@ def test_a_host_has_no_such_links(monkeypatch: pytest.MonkeyPatch) -> None:
     given = scenario(STEPS, {"congestion": "cubic"})
     monkeypatch.setattr(host, "require_netem", lambda: None)
     with pytest.raises(
-        InputError, match=r"played: link\.0: netem has no rate that changes, .* --backend kernel"
+        InputError, match=r"played: link\.0: netem has neither rates that change .* --backend kernel"
     ):
         backend.check(given, load_source(given), on_host=True)
 
