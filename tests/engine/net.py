@@ -75,16 +75,17 @@ def relayed(
     number: int = 1,
 ) -> Link:
     """A path: that link up to a node at a share of its light time, and from there a lossless line with a queue of its
-    own, which others' datagrams join."""
+    own, which others' datagrams join. What comes back has one narrow line, from the receiver to the node."""
     before = round(at * on.delay_ns[0])
     line = replace(
-        link(rate_bps, queue_bdp=0, up_rate_bps=1e9),
+        link(rate_bps, queue_bdp=0, up_rate_bps=on.up_rate_bps),
         delay_ns=(on.delay_ns[0] - before,),
         queue_bytes=queue_bytes,
         cross_traffic=others,
     )
     return replace(
         on,
+        up_rate_bps=1e9,
         first_t_ns=(0,),
         first_delay_ns=(before,),
         onward=(Hop(number, Node("relay", number), line),),
