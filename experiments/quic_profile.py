@@ -187,12 +187,16 @@ def play(
 
 def relay(scenario: Scenario) -> tuple[list[Hop], list[Hop]]:
     """The hops of relay.toml, each way. A packet that meets a break waits at the node before it."""
-    link, breaks = scenario.link[1], tuple(tuple(one) for one in scenario.link[1].outages)
-    loss = float(link.loss.packet or 0.0) if link.loss is not None else 0.0
-    delay_s, stored = float(link.delay_s), [float(node.storage_bytes or math.inf) for node in scenario.node]
+    link = scenario.link[1]
+    breaks = tuple((begin, end) for begin, end in link.outages or ())
+    loss = link.loss.packet if link.loss is not None else None
+    if not isinstance(link.delay_s, int | float) or not isinstance(loss, int | float | None):
+        raise click.ClickException(f"{link.name}: its delay and loss are numbers here")
+    delay_s, lost = float(link.delay_s), float(loss or 0.0)
+    stored = [float(node.storage_bytes or math.inf) for node in scenario.node]
     draws = [random.Random(number) for number in (1, 2)]
-    down = [Hop(1e6, 0.01), Hop(1e6, delay_s, stored[1], breaks, loss, draws[0]), Hop(1e7, 0.02, stored[2])]
-    up = [Hop(1e7, 0.02), Hop(1e6, delay_s, stored[2], breaks, loss, draws[1]), Hop(1e6, 0.01, stored[1])]
+    down = [Hop(1e6, 0.01), Hop(1e6, delay_s, stored[1], breaks, lost, draws[0]), Hop(1e7, 0.02, stored[2])]
+    up = [Hop(1e7, 0.02), Hop(1e6, delay_s, stored[2], breaks, lost, draws[1]), Hop(1e6, 0.01, stored[1])]
     return down, up
 
 
