@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from fractions import Fraction
 from itertools import product
+from math import comb
 
 import pytest
 
@@ -80,6 +83,39 @@ def test_bursts_are_lost_as_one() -> None:
 )
 def test_fresh_packets_are_too_few_once_in_a_hundred_times(missing: int, share: float, packets: int) -> None:
     assert coding.fresh(missing, share) == packets
+
+
+def arrive(n: int, lost: int, share: Fraction) -> Fraction:
+    """The probability that so many of n are lost."""
+    return comb(n, lost) * share**lost * (1 - share) ** (n - lost)
+
+
+@pytest.mark.parametrize(
+    "share", [Fraction(0), Fraction(1, 50), Fraction(1, 4), Fraction(3, 5), Fraction(9, 10)]
+)
+@pytest.mark.parametrize("missing", [0, 1, 2, 5, 17, 40])
+def test_fresh_packets_are_the_least_of_all_numbers(missing: int, share: Fraction) -> None:
+    """By exact sums, number by number; beyond a share of three quarters as at that, and four times and 16 at most."""
+    most, known = 4 * missing + 16, min(share, Fraction(3, 4))
+    least = next(
+        (
+            n
+            for n in range(missing, most)
+            if sum(arrive(n, lost, known) for lost in range(n - missing + 1, n + 1)) <= Fraction(1, 100)
+        ),
+        most,
+    )
+    assert coding.fresh(missing, float(share)) == least
+
+
+def test_fresh_packets_of_a_large_block_are_found_at_once() -> None:
+    """Of n packets n p arrive with a standard deviation of sqrt(n p q): 2.326 of them lie above ``missing``."""
+    begins = time.process_time()
+    for missing, share in ((44_000, 0.3), (1_000_000, 0.05), (300_000, 0.6)):
+        n = coding.fresh(missing, share)
+        spread = (n * (1 - share) * share) ** 0.5
+        assert n * (1 - share) - 2.326 * spread == pytest.approx(missing, abs=0.02 * spread + 1)
+    assert time.process_time() - begins < 10
 
 
 def weight(layers, repair, packets, share):

@@ -50,6 +50,7 @@ public:
 private:
     static void plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
                             const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair);
+    bool is_enough(std::int64_t n, std::int64_t missing, double share);
     double log_choose(std::int64_t n, std::int64_t x);
     std::vector<double> log_factorial_{0.0};
 };
