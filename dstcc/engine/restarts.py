@@ -272,18 +272,22 @@ def _joined_hops(config: EngineConfig, stretches: list[_Stretch], slots: int) ->
         from_craft = last.number < 0
         from_earth = last.number in to_earth or (from_craft and not config.links[last.first_of].onward)
         row = _by_slot(vars(last), slots)
-        for is_end, up, results in (
-            (from_craft, False, [one.sent for one in stretches]),
-            (from_earth, True, [one.heard for one in stretches]),
-        ):
-            each = [_by_slot(vars(result.hops[number]), slots) for result in results]
-            row |= {
-                name: sum(one[name] for one in each)
-                for name in row.keys() - {"number", "first_of"}
-                if is_end and name.startswith(("up_", "slot_up_")) == up
-            }
+        if from_craft:
+            row |= _summed([one.sent.hops[number] for one in stretches], slots, up=False)
+        if from_earth:
+            row |= _summed([one.heard.hops[number] for one in stretches], slots, up=True)
         hops.append(HopResult(**row))
     return tuple(hops)
+
+
+def _summed(hops: list[HopResult], slots: int, *, up: bool) -> dict[str, Any]:
+    """What all connections put on one line of a hop."""
+    rows = [_by_slot(vars(hop), slots) for hop in hops]
+    return {
+        name: sum(row[name] for row in rows)
+        for name in rows[0].keys() - {"number", "first_of"}
+        if name.startswith(("up_", "slot_up_")) == up
+    }
 
 
 def _by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:

@@ -153,21 +153,13 @@ private:
 // The program: PLAN is its one argument.
 template <class Trial>
 int run(const char* name, int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: %s PLAN\n", name);
-        return 2;
-    }
-    try {
+    return transfer::program(name, argc, argv, [](const char* path) {
         std::signal(SIGPIPE, SIG_IGN);  // a controller may go
-        const Plan plan = read_plan(argv[1]);
+        const Plan plan = read_plan(path);
         Trial trial(plan);
         trial.run();
         trial.write();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
+    });
 }
 
 }  // namespace coded

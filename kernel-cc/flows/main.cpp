@@ -243,19 +243,11 @@ private:
 }  // namespace flows
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: flows PLAN\n");
-        return 2;
-    }
-    try {
+    return transfer::program("flows", argc, argv, [](const char* path) {
         std::signal(SIGPIPE, SIG_IGN);
         const rlimit files{1 << 16, 1 << 16};  // three sockets a flow
         setrlimit(RLIMIT_NOFILE, &files);
-        const flows::Plan plan = flows::read_plan(argv[1]);
+        const flows::Plan plan = flows::read_plan(path);
         flows::Flows(plan).run();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
+    });
 }

@@ -335,16 +335,8 @@ private:
 }  // namespace links
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: links PLAN\n");
-        return 2;
-    }
-    try {
-        const links::Plan plan = links::read_plan(argv[1]);
+    return transfer::program("links", argc, argv, [](const char* path) {
+        const links::Plan plan = links::read_plan(path);
         links::Player(plan).run();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
+    });
 }

@@ -3,8 +3,10 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -25,6 +27,22 @@ struct Failure : std::runtime_error {
 };
 
 [[noreturn]] inline void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
+
+// A program of one argument, a plan's path: its exit status.
+template <class Body>
+int program(const char* name, int argc, char** argv, const Body& body) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: %s PLAN\n", name);
+        return 2;
+    }
+    try {
+        body(argv[1]);
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}
 
 inline Time clock_ns(clockid_t clock) {
     timespec t{};

@@ -269,22 +269,14 @@ void Trial::write_to(const std::string& path, std::size_t objects) const {
 }  // namespace transfer
 
 int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: transfer PLAN\n");
-        return 2;
-    }
-    try {
+    return transfer::program("transfer", argc, argv, [](const char* path) {
         std::signal(SIGPIPE, SIG_IGN);
         // Two sockets a lane, and few systems allow more than 1,024 files unless asked.
         const rlimit files{1 << 16, 1 << 16};
         setrlimit(RLIMIT_NOFILE, &files);
-        const transfer::Plan plan = transfer::read_plan(argv[1]);
+        const transfer::Plan plan = transfer::read_plan(path);
         transfer::Trial trial(plan);
         trial.run();
         trial.write();
-        return 0;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 1;
-    }
+    });
 }

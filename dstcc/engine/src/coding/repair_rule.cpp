@@ -131,11 +131,11 @@ void RepairRule::plan_beyond(const std::vector<PlannedLayer>& layers, double byt
 
 // Are more than n - missing of n lost so rarely? Beyond their mean the terms fall at least as fast as a geometric series.
 bool RepairRule::is_enough(std::int64_t n, std::int64_t missing, double share) {
-    const double odds = share / (1 - share);
+    const double odds = share / (1 - share), is_lost = std::log(share), arrives = std::log1p(-share);
     double too_few = 0;
     for (std::int64_t lost = n - missing + 1; lost <= n; ++lost) {
-        const double chance = std::exp(log_choose(n, lost) + static_cast<double>(lost) * std::log(share) +
-                                       static_cast<double>(n - lost) * std::log1p(-share));
+        const double chance = std::exp(log_choose(n, lost) + static_cast<double>(lost) * is_lost +
+                                       static_cast<double>(n - lost) * arrives);
         too_few += chance;
         if (too_few > kRarely) return false;
         const double falls = odds * static_cast<double>(n - lost) / static_cast<double>(lost + 1);
