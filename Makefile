@@ -17,6 +17,9 @@ PIP = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-ch
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src tests/engine/native svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/flows kernel-cc/links kernel-cc/ltp kernel-cc/transfer experiments/trajectories tests/kernel/coded_parts -name '*.[ch]pp'))
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/* tests/engine/native/*) $(wildcard kernel-cc/law/* kernel-cc/dispatch/*) $(wildcard svc/dstcc_svc/src/*)
 
+# pip compiles nothing (above), so each start would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 # The extension for tests is a third of what there is to compile: the demo is not kept waiting for it.

@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("dstcc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dstcc")
 
+# Hundreds of tests start a command, which would compile all that it imports anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell that starts tests in the background has them ignore SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
