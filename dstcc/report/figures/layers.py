@@ -59,9 +59,11 @@ def layers_figure(
         if not narrow:
             axes.set_yticklabels([short(algorithm.name) for algorithm in rows], color=INK)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], labels=["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"])
-        if narrow:  # the outer numbers would stand half outside the picture
-            axes.get_xticklabels()[0].set_horizontalalignment("left")
-            axes.get_xticklabels()[-1].set_horizontalalignment("right")
+        outer = axes.get_xticklabels()  # they would stand half outside the picture
+        if narrow:
+            outer[0].set_horizontalalignment("left")
+        if narrow or on_paper:
+            outer[-1].set_horizontalalignment("right")
         axes.set_xlabel("share of chunks")
         axes.grid(axis="y", visible=False)
         axes.set_axisbelow(True)

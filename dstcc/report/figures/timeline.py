@@ -110,7 +110,7 @@ def timeline_figure(
         # The last row's gap is below the axes: the bottom margin includes it.
         width = figure.get_figwidth()
         top = 1 - (0.55 + more_in) / height
-        figure.subplots_adjust(left=0.73 / width, right=1 - 0.84 / width, top=top, bottom=0.12 / height)
+        figure.subplots_adjust(left=0.73 / width, right=1 - 0.92 / width, top=top, bottom=0.12 / height)
         return [figure.axes] if narrow else rows
 
     return draw_bands(
