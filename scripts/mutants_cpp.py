@@ -76,6 +76,8 @@ class Mutant:
     within: str
     equivalent: str
     tests: tuple[str, ...]
+    span: tuple[int, int] | None = None
+    """Where the text stands, of a whole node of the syntax tree; else it is looked for."""
 
     def __str__(self) -> str:
         return f"{self.number} {Path(self.file).name}: {self.note}"
@@ -145,6 +147,8 @@ def place(mutant: Mutant, text: str) -> tuple[int, int]:
             )
         return found[0]
 
+    if mutant.span is not None:
+        return mutant.span
     if mutant.find == mutant.replace:
         raise ListError(f"mutant {mutant.number} ({mutant.note}) changes nothing")
     if not mutant.within:
@@ -185,7 +189,8 @@ def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
     for fragment in inner:
         out.append(text[at : fragment.begin])
         right = rewrite(text, fragment.begin, fragment.end, fragment.inner)
-        if not is_statement(text[fragment.begin : fragment.end]) and not stands_alone(
+        node = fragment.mutants[0].span is not None
+        if not (node or is_statement(text[fragment.begin : fragment.end])) and not stands_alone(
             text, fragment.begin, fragment.end
         ):
             raise ListError(f"mutant {fragment.mutants[0]}: its text is not a whole operand where it stands")

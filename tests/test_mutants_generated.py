@@ -1,0 +1,104 @@
+"""What the generator of wrong engines changes, what it leaves alone, and what it says of what came of them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tree_sitter_cpp", reason="comes with the extra dev")
+
+import tree_sitter_cpp
+from tree_sitter import Language, Parser
+
+from scripts.mutants_cpp import ROOT, fragments, read_list, rewrite
+from scripts.mutants_generated import Change, all_changes, changes, draw, interval, judges, ordered, table
+
+SOURCE = """
+namespace dstcc {
+static_assert(sizeof(int) == 4);
+constexpr int kMost = 3;
+constexpr int twice(int n) { return 2 * n; }
+struct Line {
+    bool full(int waiting) const { return waiting >= kLeast && !open_; }
+    void send(int bytes) {
+        constexpr int kBeside = 8;
+        DSTCC_CHECK(bytes > 0, "something is sent");
+        sent_ += bytes + kBeside;
+        last_ = std::max(last_, now());
+        int room[2] = {0, 1};
+        if constexpr (kMost > 2) note(room);
+    }
+    bool open_ = true;
+};
+}
+"""
+WANTED = {
+    "waiting > kLeast",
+    "waiting < kLeast",
+    "waiting >= kLeast || !open_",
+    "bool(open_)",
+    "constexpr int kBeside = 9;",
+    "bytes - kBeside",
+    "std::min(last_, now())",
+}
+
+
+def of(source: str) -> set[tuple[str, str]]:
+    found = changes("a/b.cpp", source.encode(), Parser(Language(tree_sitter_cpp.language())))
+    for one in found:
+        assert source[one.begin : one.end] == one.find and one.room == "a"
+    return {(one.find, one.replace) for one in found}
+
+
+def test_every_kind_of_change_is_made_and_none_of_what_the_compiler_must_know() -> None:
+    found = of(SOURCE)
+    assert {wrong for _, wrong in found if wrong != ";"} == WANTED
+    left_out = {right for right, wrong in found if wrong == ";"}
+    assert left_out == {"sent_ += bytes + kBeside;", "last_ = std::max(last_, now());", "note(room);"}
+
+
+def test_letters_beyond_ascii_move_no_place() -> None:
+    assert of("// ≤ µ\nint f(int a) { return a + 1; }") == {("a + 1", "a - 1"), ("1", "2")}
+
+
+@pytest.fixture(scope="module")
+def ranked() -> list[Change]:
+    return all_changes(ROOT, 1)
+
+
+def test_a_draw_can_be_written_into_the_sources(ranked: list[Change]) -> None:
+    drawn = draw(ranked, 300, ())
+    assert [one.number for one in drawn] == list(range(1, 301))
+    for file in sorted({one.file for one in drawn}):
+        text = (ROOT / file).read_text()
+        mine = [one for one in drawn if one.file == file]
+        written = rewrite(text, 0, len(text), fragments(mine, text))
+        assert all(written.count(f"dstcc_mutant({one.number})") == 1 for one in mine)
+
+
+def test_rooms_can_be_chosen_and_each_source_has_judges(ranked: list[Change]) -> None:
+    assert {one.family for one in draw(ranked, 50, ("ltp", "tcp"))} == {"ltp", "tcp"}
+    listed = read_list(ROOT / "tests/mutants/engine.toml")
+    for file in sorted({one.file for one in ranked}):
+        found = judges(file, listed)
+        assert found and all((ROOT / name).is_file() for name in found), file
+
+
+def test_a_draw_follows_from_its_seed() -> None:
+    found = changes("a/b.cpp", SOURCE.encode(), Parser(Language(tree_sitter_cpp.language())))
+    first, again, other = (ordered(found, seed) for seed in (1, 1, 2))
+    assert first == again and first != other and set(first) == set(other)
+
+
+def test_a_table_has_rates_of_what_was_seen(ranked: list[Change], capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = draw(ranked, 10, ())
+    ends = {one.number: ("killed", "killed", "survived", "unseen", "killed")[one.number % 5] for one in drawn}
+    table("room", drawn, ends, lambda one: "x")
+    last = capsys.readouterr().out.splitlines()[-1].split()
+    assert last[:4] == ["all", "6", "2", "2"] and last[4] == "75.0%"
+
+
+def test_the_interval_is_wilson_s() -> None:
+    """Of 8 of 10: (0.8 + z²/20 ± z √(0.016 + z²/400)) / (1 + z²/10) with z² = 3.841459."""
+    low, high = interval(8, 10)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+    assert interval(10, 10)[1] == pytest.approx(1.0)
