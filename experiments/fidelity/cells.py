@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from math import sqrt
 from typing import Any, NamedTuple
 
 from dstcc_kernel.source import DEFAULT, release
@@ -43,6 +44,8 @@ SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
 """Bandwidth-delay products by lanes: the shallowest queue takes each lane's initial window and the ACK that ends its
 handshake, a packet to netem. Where it does not, MPTCP falls back to TCP when a connection's first segment is lost."""
 MARS_RTT_S = 400.0
+PRIMES = (2, 3, 5)
+"""Their roots have nothing in common."""
 
 
 class Cell(NamedTuple):
@@ -69,6 +72,9 @@ class Cell(NamedTuple):
     """The share of the last of :data:`SIZES` seeds, where they differ by it; those between are as far apart."""
     up_loss: float = 0.0
     """Of ACKs."""
+    longer_us: float = 0.0
+    """By up to so much, one-way delays differ from seed to seed: where Linux's microseconds decide which of two equal
+    round trips is the least, and losses are rare, seeds would else repeat one course."""
 
     @property
     def name(self) -> str:
@@ -79,10 +85,16 @@ class Cell(NamedTuple):
         queue += f" to {self.queue_to:g}" if self.queue_to else ""
         acks = f" of ACKs {self.up_loss:g}" if self.up_loss else ""
         kernel = f" Linux {self.kernel}" if self.kernel != DEFAULT else ""
+        longer = f" longer {self.longer_us:g}" if self.longer_us else ""
+        start = f" iw {self.initial_cwnd}{outage}{queue}{longer}{kernel}"
         return (
             f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g}{acks} links {self.links} "
-            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}{queue}{kernel}"
+            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes}{start}"
         )
+
+    def longer_s(self, seed: int, link: int) -> float:
+        """Of a link's one-way delay; over seeds these fill the range evenly, each link's by itself."""
+        return 1e-6 * self.longer_us * (seed * sqrt(PRIMES[link]) % 1)
 
     def queue_packets(self, seed: int) -> int:
         """Of each link."""
@@ -166,8 +178,8 @@ def _small(alone: Cell) -> Iterator[Cell]:
     three = alone._replace(links=3, queue_share=1.0, loss=1e-3)
     for name in ("cubic", "newreno", "westwood"):
         yield three._replace(congestion=name, lanes=4)
-    for name in ("cubic", "newreno", "bbr"):
-        yield three._replace(congestion=name, mode="stream", lanes=1)
+    for name, longer_us in (("cubic", 0.0), ("newreno", 0.0), ("bbr", 20.0)):
+        yield three._replace(congestion=name, mode="stream", lanes=1, longer_us=longer_us)
 
 
 def scenario_of(cell: Cell, seed: int = 1) -> Scenario:
@@ -178,7 +190,7 @@ def scenario_of(cell: Cell, seed: int = 1) -> Scenario:
 def _transfer(cell: Cell, seed: int) -> Scenario:
     """The source is more than the links carry, and nothing has a deadline."""
     length_s = cell.length_rtts * cell.rtt_s
-    links = [_link(cell, seed, f"link {i}", cell.rtt_s, cell.loss) for i in range(cell.links)]
+    links = [_link(cell, seed, i, cell.rtt_s, cell.loss) for i in range(cell.links)]
     offered = 1.2 * sum(link["rate_bps"] for link in links)
     return Scenario.model_validate(
         {
@@ -198,7 +210,7 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
 
 def _mission(cell: Cell, seed: int) -> Scenario:
     rtts = [cell.rtt_s * (1 + i / 2) for i in range(cell.links)]
-    links = [_link(cell, seed, f"link {i}", rtt, cell.loss / 10**i) for i, rtt in enumerate(rtts)]
+    links = [_link(cell, seed, i, rtt, cell.loss / 10**i) for i, rtt in enumerate(rtts)]
     length_s = cell.length_rtts * cell.rtt_s
     if cell.outage_rtts:
         start_s = length_s / 3
@@ -228,13 +240,13 @@ def _mission(cell: Cell, seed: int) -> Scenario:
     )
 
 
-def _link(cell: Cell, seed: int, name: str, rtt_s: float, loss: float) -> dict[str, Any]:
+def _link(cell: Cell, seed: int, number: int, rtt_s: float, loss: float) -> dict[str, Any]:
     bdp_bytes = cell.bdp_packets * WIRE_BYTES
     losses = {"loss": {"packet": loss}, "up_loss": {"packet": cell.up_loss}} if loss else {}
     return {
-        "name": name,
+        "name": f"link {number}",
         "rate_bps": 8 * bdp_bytes / rtt_s,
-        "delay_s": rtt_s / 2,
+        "delay_s": rtt_s / 2 + cell.longer_s(seed, number),
         "queue_bytes": WIRE_BYTES * cell.queue_packets(seed),
         **losses,
     }

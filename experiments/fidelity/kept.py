@@ -21,7 +21,7 @@ from .measure import Seen
 Runs = dict[Cell, dict[int, Seen]]
 """By cell and seed."""
 COLUMNS = (*Cell._fields, "seed", *Seen._fields)
-ADDED = ("queue_share", "queue_to", "up_loss")
+ADDED = ("queue_share", "queue_to", "up_loss", "longer_us")
 """Columns that older files lack."""
 PROGRAM = "python -m experiments.fidelity"
 """Stands in the first line."""

@@ -87,7 +87,7 @@ def _spread(pairs: list[Pair]) -> str:
 def _cell(cell: Cell) -> Iterator[str]:
     outage = f", {cell.outage_rtts} of them dark" if cell.outage_rtts else ""
     yield cell.congestion
-    yield f"{cell.rtt_s:g}"
+    yield f"{cell.rtt_s:g}" + (f" and up to {2 * cell.longer_us:g} µs" if cell.longer_us else "")
     yield f"{cell.loss:g}" + (f", ACKs {cell.up_loss:g}" if cell.up_loss else "")
     yield f"{cell.links}"
     queue = f", queue {cell.queue_share:g}" if cell.queue_share != 1 else ""

@@ -113,6 +113,21 @@ def test_a_window_that_another_subflows_acknowledgement_fills_was_in_use():
     assert steps.cwnd_segments[own & (steps.una == 1)][0] == 11
 
 
+def test_a_window_that_the_answer_to_a_joins_ack_closes_takes_no_more():
+    # The join's SYN leaves with the first acknowledgement, at 2.4 + 0.9 s, is answered at 11.3 s and repeated after 1,
+    # 3 and 7 s. Each answer is acknowledged, and that is answered, 16 s after its SYN: the third at 22.3 s, more than
+    # 10 s after 11.3 s. BBR's window becomes 4 with nine segments under way. More data is there at 24 s, before their
+    # ACKs.
+    links = (net.link(1.2e6, 0.9), net.link(1.2e6, 8.0))
+    objects = net.live(12, (6 * net.MSS,), chunk_s=2.4)
+    steps = net.run("bbr", links, objects=objects, duration_s=30, trace=True).steps
+    assert steps is not None
+    own = steps.subflow == 1
+    window, flight = steps.cwnd_segments[own], steps.inflight_segments[own]
+    assert ((window[:-1] == 4) & (flight[:-1] == 9)).any()
+    assert (flight[1:] <= np.maximum(window[:-1], flight[:-1])).all()
+
+
 def test_layers_pinned_to_a_link_that_has_not_joined_open_the_connection():
     # All layers are told to go on the second link, which joins only once the first has carried data: what is there
     # before takes the first, what comes later the second.

@@ -80,6 +80,23 @@ def test_queues_that_differ_by_seed_take_the_initial_windows_of_all_lanes() -> N
             assert other.queue_packets(1) >= other.lanes * other.initial_cwnd
 
 
+def test_delays_that_differ_by_seed_are_longer_by_at_most_what_a_cell_says() -> None:
+    cell = MISSION._replace(links=3, longer_us=20.0)
+    longer = {
+        seed: [
+            link.delay_ns[0] - there.delay_ns[0]
+            for link, there in zip(
+                draw_links(scenario_of(cell, seed), seed), links_of(cell._replace(longer_us=0.0)), strict=True
+            )
+        ]
+        for seed in range(1, 21)
+    }
+    assert longer == {seed: [round(1e9 * cell.longer_s(seed, k)) for k in range(3)] for seed in longer}
+    assert len({tuple(delays) for delays in longer.values()}) == 20
+    assert all(0 < delay < 20_000 for delays in longer.values() for delay in delays)
+    assert "longer 20" in cell.name
+
+
 def test_acks_are_lost_where_a_cell_says_so() -> None:
     (link,) = links_of(MISSION._replace(links=1, up_loss=0.01))
     assert (link.loss.rate, link.up_loss.rate) == (1e-3, 0.01) and "of ACKs 0.01" in MISSION._replace(

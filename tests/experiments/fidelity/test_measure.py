@@ -98,9 +98,10 @@ def test_the_syns_of_subflows_that_join_keep_mptcps_own_timer_from_running_out(
 ) -> None:
     """Linux counts their timers, of 1 to 64 s here (mptcp_set_timeout()), so that one timer ends between two bursts
     of ACKs and the first subflow counts as heard. Without them it stood at 200 ms, and what was sent first at 110 s
-    went again from 125 s on, as the second subflow began; 0.175 of all was repeated. In all of the mission two segments
-    are: the timer runs out at 354.69 s, 35 ms before the burst of ACKs. The kernel repeats none (`measure.carried`)."""
+    went again from 125 s on, as the second subflow began; 0.175 of all was repeated. Over all of the mission the kernel
+    repeats 0 to 0.068 (bench/data/kernel-grid.csv, 20 runs)."""
     config = config_of(Cell("mission", "bbr", 25.0, 0.0, 3, 200, 28), monkeypatch)
     begun = engine.simulate(replace(config, duration_ns=12 * 25 * 10**9)).totals
     assert (begun.retransmitted_payload_bytes, begun.sent_payload_bytes > 100 * 1460) == (0, True)
-    assert engine.simulate(config).totals.retransmitted_payload_bytes == 2 * 1460
+    total = engine.simulate(config).totals
+    assert total.retransmitted_payload_bytes < 0.07 * total.sent_payload_bytes

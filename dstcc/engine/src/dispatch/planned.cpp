@@ -34,16 +34,18 @@ public:
             }
             if (ahead_ ? !writing_ && !room_ahead() : d_.usable() == 0) return;
             if (!d_.room_at_receiver()) return d_.note_blocked();
-            std::uint32_t object = 0;
+            std::uint32_t object = written_;
             const SubflowSet all = d_.fresh() != 0 ? d_.fresh() : d_.established();
             SubflowSet timely = all;
-            if (!d_.next_unbound(timely, object)) return;
+            if ((!begun_ || d_.layer(object).given_up) && !d_.next_unbound(timely, object)) return;
             // One that plans ahead stands for a kernel, which knows of no deadlines.
             const int s = d_.choose(all, ahead_ ? all : timely, object,
                                     std::min<std::int64_t>(d_.transport().mss_bytes, d_.unsent_bytes(object)));
             if (s < 0) return;
             plan(static_cast<std::size_t>(s), object);
-            writing_ = ahead_ && d_.deadlines() && d_.unsent_bytes(object) > 0 && !d_.begins_write(object);
+            written_ = object;
+            begun_ = ahead_ && d_.unsent_bytes(object) > 0;
+            writing_ = begun_ && d_.deadlines() && !d_.begins_write(object);
         }
     }
 
@@ -133,7 +135,9 @@ private:
 
     Dispatcher& d_;
     bool ahead_;
-    bool writing_ = false;  // amid what a program hands over at once, which has room or not as a whole
+    std::uint32_t written_ = 0;  // the layer planned last, whose rest a program writes before another
+    bool begun_ = false;         // it has one
+    bool writing_ = false;       // amid what it hands over at once, which has room or not as a whole
     std::int64_t unsent_limit_;
     std::vector<std::deque<Cut>> queues_;  // per subflow: segments that it was given
     std::vector<std::deque<Cut>> copies_;  // what MPTCP's timer repeats, before these

@@ -114,6 +114,8 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
         if (!joins(s) || syn_ns < subflow.confirmed_ns) return;
         if (tcp.packets_out() > 0) tcp.syn_repeated = false;
         subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
+        pump(s);
+        arm_own_timer();
         return log_step(s);
     }
     if (subflow.handshake_rtt_ns < 0) {
