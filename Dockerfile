@@ -23,7 +23,7 @@ RUN sh /tmp/setup-debian.sh kernel && rm -rf /var/lib/apt/lists/* /tmp/setup-deb
 COPY --from=wheel /wheels /wheels
 COPY requirements/constraints.txt /tmp/constraints.txt
 RUN wheel="$(ls /wheels/dstcc-*.whl)" \
-    && pip install --no-cache-dir --constraint /tmp/constraints.txt "${wheel}[kernel,ephemeris]" \
+    && pip install --no-cache-dir --constraint /tmp/constraints.txt "${wheel}[ephemeris]" \
     && rm -rf /wheels /tmp/constraints.txt
 WORKDIR /work
 ENTRYPOINT ["dstcc"]

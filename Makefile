@@ -36,7 +36,7 @@ $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	scripts/setup-debian.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(if $(HASHES),$(PIP) --no-deps --require-hashes -r requirements/hashes.txt)
-	DSTCC_TESTING=$(FOR_TESTS) $(PIP) $(if $(HASHES),--no-build-isolation) -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn,sweep]'
+	DSTCC_TESTING=$(FOR_TESTS) $(PIP) $(if $(HASHES),--no-build-isolation) -c requirements/constraints.txt -e '.[dev,docs,ephemeris,learn,sweep]'
 	touch $@
 
 # Also what tests and benches need; on a clean machine one build makes both.

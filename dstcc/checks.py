@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -216,12 +215,6 @@ def _isal() -> str:
     return "ISA-L, for coded packets on the kernel"
 
 
-def _pyroute2() -> str:
-    if find_spec("pyroute2") is None:
-        raise Lacking("not installed")
-    return f"pyroute2 {version('pyroute2')}"
-
-
 def _modules() -> str:
     release = platform.release()
     if not Path("/proc/modules").exists():
@@ -288,7 +281,6 @@ CHECKS = (
     Check("ptrace", _trace, "a host that allows it (docker run --security-opt seccomp=unconfined)"),
     Check("tshark", _tshark, "apt install tshark: it decodes captures of trials and programs"),
     Check("ISA-L", _isal, "apt install libisal-dev g++"),
-    Check("pyroute2", _pyroute2, "pip install 'dstcc[kernel]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),
     Check(
         "kernel netem", _netem, "a kernel with CONFIG_NET_SCH_NETEM; apt install the kernel's extra modules"

@@ -36,7 +36,6 @@ HEAVY = frozenset(
         *(
             "pyarrow",
             "pydantic",
-            "pyroute2",
             "ray",
             "rich",
             "safetensors",

@@ -129,9 +129,7 @@ def command(
     read this machine's files, and write to a folder of their host, which the run keeps. The run ends with CMD or at
     --for, with CMD's exit code.
     """
-    from dstcc.run.backends import require_pyroute2
 
-    require_pyroute2("dstcc run")
     from dstcc_kernel.endhosts.flight import WALL_S, fly
     from dstcc_kernel.endhosts.planning import Options, meaning, options_of
 

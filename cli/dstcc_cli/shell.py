@@ -40,9 +40,7 @@ def command(
     Mission time stops while the shell waits for keys, and advances while a command waits. Files that the shell writes
     are deleted at its end.
     """
-    from dstcc.run.backends import require_pyroute2
 
-    require_pyroute2("dstcc shell")
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import SHELL, Options
 

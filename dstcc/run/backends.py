@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc import engine
 from dstcc.algorithms import controller_name
 from dstcc.engine.config import Loss
-from dstcc.errors import InputError, MissingCapabilityError
+from dstcc.errors import InputError
 from dstcc.scenario.network import splitting_node
 
 if TYPE_CHECKING:
@@ -114,7 +113,6 @@ class Kernel:
         """Refuse what only the simulator has."""
         if logs:
             raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
-        require_pyroute2(f"--backend {self.name}")
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 
@@ -177,12 +175,6 @@ class Host(Kernel):
 
     name = "host"
     on_host = True
-
-
-def require_pyroute2(what: str) -> None:
-    """Raise :class:`MissingCapabilityError` for what lays a kernel's links, where the package for it is missing."""
-    if find_spec("pyroute2") is None:
-        raise MissingCapabilityError(f"{what} needs pyroute2: pip install 'dstcc[kernel]'")
 
 
 BACKENDS: dict[str, Backend] = {"simulator": Simulator(), "kernel": Kernel(), "host": Host()}

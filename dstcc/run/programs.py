@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from dstcc.errors import DstccError, InputError
 
-from .backends import require_pyroute2
 from .program_numbers import Numbers, numbers_of
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ def run_programs(scenario: Scenario) -> Numbers:
     Raises :class:`InputError` where it has none or they cannot run, and :class:`DstccError` for a run that exceeds its
     limit, and for output that is not as ``json_of`` says.
     """
-    require_pyroute2("[programs]")
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import meaning, options_of
 

@@ -17,7 +17,6 @@ from dstcc_kernel.endhosts.planning import Options, meaning, options_of, plan
 
 from dstcc.errors import DstccError, InputError
 from dstcc.reading import file_sha256
-from dstcc.run.backends import require_pyroute2
 from dstcc.run.identity import made_by, short_hash
 from dstcc.run.programs import run_programs
 from dstcc.scenario import Scenario, content_hash
@@ -37,7 +36,6 @@ class ProgramRuns:
 
     def __init__(self, study: Study, scenario: Scenario, known: Mapping[str, Any]) -> None:
         """Plan them; raises :class:`InputError` for what cannot run."""
-        require_pyroute2("a study of programs")
         self._scenarios: dict[str, Scenario] = {}
         self._taken = {*study.columns, *OF_TRIALS, "key", "made_by", "scenario"}
         self.pieces: list[Piece] = []

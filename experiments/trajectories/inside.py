@@ -16,18 +16,19 @@ from typing import Any
 
 from dstcc_kernel.module import load
 from dstcc_kernel.netlink import Action, Client
+from dstcc_kernel.rtnetlink import ON_LINK
 from dstcc_kernel.topology import (
     CHECKSUMS,
-    ENDPOINT_SUBFLOW,
-    MAX_PM_SUBFLOWS,
     OFFLOADS,
     PAGES,
+    allow_joins,
+    common,
     enter,
-    inside,
+    join_from,
     new_namespace,
     offloads_off,
+    routes_of,
 )
-from pyroute2 import MPTCP, IPRoute
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")
@@ -72,47 +73,34 @@ def decide(events: Path, decisions: list[tuple[float, int, int]], silence_slots:
 
 def _lay(host: int, relay: int, names: tuple[str, str], index: int, setup: dict[str, Any]) -> None:
     """A host's device, its other end in the relay, and its way to the other host."""
-    common = {"mtu": setup["mtu"], "gso_max_segs": 1, "txqlen": 10_000}
-    with inside(host):
-        ip = IPRoute()
-    peer = {"ifname": names[1], "net_ns_fd": relay, **common}
-    ip.link("add", ifname=names[0], kind="veth", address=MACS[index], **common, peer=peer)
-    device = ip.link_lookup(ifname=names[0])[0]
-    with inside(relay):
-        far = IPRoute()
-    far.link("set", index=far.link_lookup(ifname=names[1])[0], state="up")
-    offloads_off(host, names[0], (CHECKSUMS, *OFFLOADS))
-    offloads_off(relay, names[1])
-    ip.link("set", index=device, state="up")
-    ip.addr("add", index=device, address=HOSTS[index], prefixlen=32)
-    other = HOSTS[1 - index]
-    ip.neigh("replace", dst=other, lladdr=MACS[1 - index], ifindex=device, state="permanent")
-    metrics = {"initcwnd": setup["initial_cwnd"]} if index == 0 else {}
-    ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics=metrics)
-    ip.close()
-    far.close()
+    with routes_of(host) as ip, routes_of(relay) as far:
+        ip.pair(names, (MACS[index], None), relay, common(setup["mtu"]))
+        device = ip.index(names[0])
+        far.up(far.index(names[1]))
+        offloads_off(host, names[0], (CHECKSUMS, *OFFLOADS))
+        offloads_off(relay, names[1])
+        ip.up(device)
+        ip.address(device, HOSTS[index], 32)
+        other = HOSTS[1 - index]
+        ip.neighbour(device, other, MACS[1 - index])
+        metrics = {"initcwnd": setup["initial_cwnd"]} if index == 0 else {}
+        ip.route(f"{other}/32", device, scope=ON_LINK, metrics=metrics)
 
 
 def _join(craft: int, earth: int, addresses: list[str]) -> None:
     """Have connections join further subflows from these addresses of the spacecraft's device."""
     for space in (craft, earth):
-        with inside(space), MPTCP() as manager:
-            manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
-    with inside(craft):
-        ip = IPRoute()
-    device = ip.link_lookup(ifname="craft")[0]
-    for number, address in enumerate(addresses, start=1):
-        ip.addr("add", index=device, address=address, prefixlen=32)
-        with inside(craft), MPTCP() as manager:
-            manager.endpoint("add", addr=address, id=number, flags=ENDPOINT_SUBFLOW)
-    ip.close()
-    with inside(earth):
-        back = IPRoute()
-    device = back.link_lookup(ifname="earth")[0]
-    for address in addresses:
-        back.neigh("replace", dst=address, lladdr=MACS[0], ifindex=device, state="permanent")
-        back.route("add", dst=f"{address}/32", oif=device, scope=253)
-    back.close()
+        allow_joins(space)
+    with routes_of(craft) as ip:
+        device = ip.index("craft")
+        for number, address in enumerate(addresses, start=1):
+            ip.address(device, address, 32)
+            join_from(craft, number, address, backup=False)
+    with routes_of(earth) as back:
+        device = back.index("earth")
+        for address in addresses:
+            back.neighbour(device, address, MACS[0])
+            back.route(f"{address}/32", device, scope=ON_LINK)
 
 
 if __name__ == "__main__":

@@ -2,5 +2,5 @@
 
 The kernel runs in virtual time as a program of its own (User-Mode Linux), without root and without waiting
 for the light, or is the machine's own, at scaled time. Nothing else of dstcc imports this package at start:
-what it needs (Linux, pyroute2, a built kernel) is asked for when a command wants it.
+what it needs (Linux, a built kernel) is asked for when a command wants it.
 """

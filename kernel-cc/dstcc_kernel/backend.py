@@ -446,9 +446,7 @@ def _policies(scenario: Scenario) -> list[str]:
 
 def python_path() -> str:
     """Where the guest's Python finds what this one has."""
-    import pyroute2
-
-    roots = (__file__, version.__file__, pyroute2.__file__)
+    roots = (__file__, version.__file__)
     return ":".join(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
 
 

@@ -1,8 +1,8 @@
 """Generic netlink over a plain socket: attributes as bytes, requests with the kernel's own words for what was wrong.
 
 A message is a header, a command and attributes (length, type, value, padded to 4 bytes); see netlink(7) and the
-kernel's Documentation/userspace-api/netlink. pyroute2 has all of this too, around an event loop of its own: here a
-caller waits for one message and a time at most, which is what an agent with a clock needs.
+kernel's Documentation/userspace-api/netlink. A caller waits for one message and a time at most, which is what an
+agent with a clock needs.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Family(Closing):
         worst = 0
         try:
             while True:
-                for header, body in _split(self._socket.recv(BUFFER)):
+                for header, body in split(self._socket.recv(BUFFER)):
                     if header[1] == ERROR:
                         worst = worst or -struct.unpack_from("=i", body)[0]
         except BlockingIOError:
@@ -192,11 +192,11 @@ class Family(Closing):
             if error.errno != errno.ENOBUFS:
                 raise
             raise NetlinkError(self.name, errno.ENOBUFS, "reports were lost: too many at once") from None
-        for (_, kind, flags, number, _), body in _split(datagram):
+        for (_, kind, flags, number, _), body in split(datagram):
             if kind in (ERROR, DONE):
                 if number == sequence:
                     ended = True
-                    _check(self.name, flags, kind, body)
+                    raise_refusal(self.name, flags, kind, body)
                 continue
             message = Message(kind, number, COMMAND.unpack_from(body)[0], body[COMMAND.size :])
             (answers if number == sequence else self._events).append(message)
@@ -215,7 +215,7 @@ class Family(Closing):
         return struct.unpack("=H", family[FAMILY_ID])[0], groups
 
 
-def _split(datagram: bytes) -> Iterator[tuple[tuple[int, int, int, int, int], bytes]]:
+def split(datagram: bytes) -> Iterator[tuple[tuple[int, int, int, int, int], bytes]]:
     """Messages of a datagram: header and body."""
     at = 0
     while at + HEADER.size <= len(datagram):
@@ -226,7 +226,8 @@ def _split(datagram: bytes) -> Iterator[tuple[tuple[int, int, int, int, int], by
         at += header[0] + -header[0] % 4
 
 
-def _check(family: str, flags: int, kind: int, body: bytes) -> None:
+def raise_refusal(family: str, flags: int, kind: int, body: bytes) -> None:
+    """Raise what an error's message says, if it says one."""
     number = -struct.unpack_from("=i", body)[0] if len(body) >= 4 else 0
     if number <= 0:
         return

@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-
-from pyroute2 import IPRoute
+from typing import Any
 
 from .network import Network, node_address, node_address6, path_address6
+from .rtnetlink import LOOPBACK, MAIN, Routes
 from .topology import (
     FIRST_TABLE,
     allow_joins,
@@ -49,8 +49,6 @@ ONLINK = 4
 """RTNH_F_ONLINK: the gateway is at the other end, though no address of the device says so."""
 NODAD = 2
 """IFA_F_NODAD: the address can be a route's source at once."""
-INET, INET6 = 2, 10
-LOOPBACK = 1
 
 
 class Ground:
@@ -59,7 +57,7 @@ class Ground:
     def __init__(self, network: Network, spaces: Sequence[int], middle: int) -> None:
         self.network, self.spaces, self.middle = network, tuple(spaces), middle
         """Namespaces, as open files; a child process may inherit them."""
-        self._ip: list[IPRoute] = [routes_of(space) for space in spaces]
+        self._ip: list[Routes] = [routes_of(space) for space in spaces]
         self._middle_ip = routes_of(middle)
         self._devices: dict[tuple[int, int], int] = {}
 
@@ -81,7 +79,7 @@ class Ground:
         self._mtu, self._metrics = mtu, {"initcwnd": initial_cwnd}
         self._rto_min = {"rto_min": rto_min_ms} if rto_min_ms else {}
         for ip in self._ip:
-            ip.link("set", index=LOOPBACK, state="up")
+            ip.up(LOOPBACK)
         for link, ends in enumerate(self.network.ends):
             for node, end in zip(ends, ("near", "far"), strict=True):
                 where = (self._ip[node], self.spaces[node]), (self._middle_ip, self.middle)
@@ -113,25 +111,24 @@ class Ground:
                     own.append(earth_address(path))
                     own6.append(path_address6(path, sink=True))
             for address in own:
-                ip.addr("add", index=LOOPBACK, address=address, prefixlen=32)
+                ip.address(LOOPBACK, address, 32)
             for address in own6 if self._has6 else ():
-                ip.addr("add", index=LOOPBACK, address=address, prefixlen=128, family=INET6, flags=NODAD)
+                ip.address(LOOPBACK, address, 128, NODAD)
 
     def _neighbours(self, node: int) -> None:
         for (at, link), device in self._devices.items():
             if at != node:
                 continue
             other = self.network.other(node, link)
-            known = {"lladdr": mac_of(other, link), "ifindex": device, "state": "permanent"}
-            self._ip[node].neigh("replace", dst=node_address(other), **known)
+            self._ip[node].neighbour(device, node_address(other), mac_of(other, link))
             if self._has6:
-                self._ip[node].neigh("replace", dst=beside6(other), family=INET6, **known)
+                self._ip[node].neighbour(device, beside6(other), mac_of(other, link))
 
     def _to_node(self, destination: int) -> None:
         for node, link in self.network.next_links(destination).items():
             self._route(node, link, f"{node_address(destination)}/32", node_address(node))
             if self._has6:
-                self._route6(node, link, f"{node_address6(destination)}/128", node_address6(node))
+                self._route(node, link, f"{node_address6(destination)}/128", node_address6(node))
 
     def _along(self, path: int) -> None:
         """Routes to the addresses that a path's ends have for it; what comes from the first one's goes along it."""
@@ -145,13 +142,13 @@ class Ground:
                 self._route(node, link, f"{earth_address(other)}/32", source, table)
             self._route(node, link, f"{node_address(net.sink)}/32", source, table)
             subnet = craft_subnet(path)
-            self._ip[node].rule("add", src=subnet, src_len=16, table=table, priority=1000)
+            self._ip[node].rule(subnet, 16, table)
             if self._has6:
                 source = own if first else node_address6(node)
-                self._route6(node, link, f"{theirs}/128", source)
+                self._route(node, link, f"{theirs}/128", source)
                 for target in (theirs, node_address6(net.sink)):
-                    self._route6(node, link, f"{target}/128", source, table)
-                self._ip[node].rule("add", family=INET6, src=own, src_len=128, table=table, priority=1000)
+                    self._route(node, link, f"{target}/128", source, table)
+                self._ip[node].rule(own, 128, table)
         for number, (node, link) in enumerate(
             zip(reversed(route[1:]), reversed(net.paths[path]), strict=True)
         ):
@@ -159,20 +156,15 @@ class Ground:
             subnet = f"{craft_subnet(path)}/16"
             self._route(node, link, subnet, earth_address(path) if first else node_address(node))
             if self._has6:
-                self._route6(node, link, f"{own}/128", theirs if first else node_address6(node))
+                self._route(node, link, f"{own}/128", theirs if first else node_address6(node))
 
-    def _route(self, node: int, link: int, dst: str, source: str, table: int = 254) -> None:
-        gateway = node_address(self.network.other(node, link))
-        self._add(node, link, table, dst=dst, gateway=gateway, prefsrc=source, family=INET)
-
-    def _route6(self, node: int, link: int, dst: str, source: str, table: int = 254) -> None:
-        gateway = beside6(self.network.other(node, link))
-        self._add(node, link, table, dst=dst, gateway=gateway, prefsrc=source, family=INET6)
-
-    def _add(self, node: int, link: int, table: int, **route: str | int) -> None:
-        oif = self._devices[node, link]
+    def _route(self, node: int, link: int, to: str, source: str, table: int = MAIN) -> None:
+        """A route over a link, to addresses of the source's family."""
+        other = self.network.other(node, link)
+        gateway = beside6(other) if ":" in to else node_address(other)
         metrics = {**self._metrics, **(self._rto_min if node == self.network.source else {})}
-        self._ip[node].route("replace", oif=oif, table=table, flags=ONLINK, metrics=metrics, **route)
+        how: dict[str, Any] = {"source": source, "table": table, "flags": ONLINK, "metrics": metrics}
+        self._ip[node].route(to, self._devices[node, link], gateway=gateway, **how)
 
     def allow_joins(self) -> None:
         """As :meth:`.topology.Topology.allow_joins`, for the ends of the paths."""

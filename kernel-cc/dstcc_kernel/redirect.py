@@ -7,31 +7,38 @@ Hence mirred returns ``pipe`` (so it clones) and a drop follows. Source: net/sch
 
 from __future__ import annotations
 
+import struct
 from socket import htons
-from typing import Any
 
-from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST
-from pyroute2.netlink.rtnl import RTM_NEWTFILTER
-from pyroute2.netlink.rtnl.tcmsg import cls_matchall, tcmsg
+from .genetlink import attribute, nest
+from .rtnetlink import Routes
 
-INGRESS = 0xFFFF0000
+INGRESS, TO_INGRESS = 0xFFFF0000, 0xFFFFFFF1
+"""The queueing discipline of what arrives, and TC_H_INGRESS, its parent."""
 ETH_P_ALL = 3
-TC_ACT_PIPE = 3
+SHOT, PIPE = 2, 3
+"""TC_ACT_*."""
+REDIRECT = 1
+"""TCA_EGRESS_REDIR."""
+ACTIONS = 2
+"""TCA_MATCHALL_ACT."""
+KIND, OPTIONS, PARAMETERS = 1, 2, 2
+"""TCA_ACT_*; TCA_MIRRED_PARMS and TCA_GACT_PARMS."""
 
 
-def redirect(ip: Any, arriving: int, through: int) -> None:
-    """Send what arrives on one device (with an ingress qdisc) through another, both by index."""
-    mirred = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": through}
-    options = cls_matchall.get_parameters({"action": [mirred, {"kind": "gact", "action": "drop"}]})
-    first = _attribute(_attribute(options, "TCA_MATCHALL_ACT"), "TCA_ACT_PRIO_1")
-    _attribute(_attribute(first, "TCA_ACT_OPTIONS"), "TCA_MIRRED_PARMS")["action"] = TC_ACT_PIPE
-    made = tcmsg()
-    made["index"], made["parent"], made["info"] = arriving, INGRESS, 1 << 16 | htons(ETH_P_ALL)
-    made["attrs"] = [("TCA_KIND", "matchall"), ("TCA_OPTIONS", options)]
-    made["header"]["type"] = RTM_NEWTFILTER
-    made["header"]["flags"] = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
-    ip.nlm_request_batch([made])
+def redirect(ip: Routes, arriving: int, through: int) -> None:
+    """Send what arrives on one device through another, both by index."""
+    ip.discipline("ingress", arriving, b"", handle=INGRESS, parent=TO_INGRESS)
+    ip.filter("matchall", arriving, actions(through), parent=INGRESS, info=1 << 16 | htons(ETH_P_ALL))
 
 
-def _attribute(of: dict[str, Any], name: str) -> Any:
-    return next(value for key, value in of["attrs"] if key == name)
+def actions(through: int) -> bytes:
+    """What a filter does: mirred, and a drop."""
+    mirred = struct.pack("=IIiiiiI", 0, 0, PIPE, 0, 0, REDIRECT, through)
+    drop = struct.pack("=IIiii", 0, 0, SHOT, 0, 0)
+    return nest(ACTIONS, _action(1, "mirred", mirred), _action(2, "gact", drop))
+
+
+def _action(place: int, kind: str, parameters: bytes) -> bytes:
+    options = nest(OPTIONS, attribute(PARAMETERS, parameters))
+    return nest(place, attribute(KIND, kind.encode() + b"\0"), options)

@@ -34,12 +34,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pyroute2 import MPTCP, IPRoute
-
+from .genetlink import Family, attribute, nest
 from .namespaces import CLONE_NEWNET, new_network, unshare
 from .namespaces import enter as setns
 from .netem import Netem, install
 from .redirect import redirect
+from .rtnetlink import MTU, OF_KERNEL, ON_LINK, QUEUE_LENGTH, SEGMENTS, Routes
 
 SIOCETHTOOL = 0x8946
 OFFLOADS = (0x1F, 0x24, 0x2C)
@@ -54,6 +54,12 @@ MAX_PM_SUBFLOWS = 8
 """MPTCP_PM_ADDR_MAX: endpoints of a host, and subflows beyond a connection's first."""
 ENDPOINT_SUBFLOW, ENDPOINT_BACKUP = 1 << 1, 1 << 2
 """MPTCP_PM_ADDR_FLAG_SUBFLOW and _BACKUP."""
+ADD_ADDRESS, SET_LIMITS = 1, 5
+"""MPTCP_PM_CMD_*."""
+ENDPOINT, MOST_ADDRESSES, MOST_SUBFLOWS = 1, 2, 3
+"""MPTCP_PM_ATTR_*."""
+OF_FAMILY, OF_ID, OF_IPV4, OF_FLAGS = 1, 2, 3, 6
+"""MPTCP_PM_ADDR_ATTR_*."""
 PAGES = "4000000 8000000 16000000"
 """tcp_mem of a guest: sockets alone may fill its memory."""
 SYSCTLS = {
@@ -139,32 +145,26 @@ class Topology:
         macs = f"02:00:00:00:{link:02x}:01", f"02:00:00:00:{link:02x}:02"
         near, far = self._pairs(link, names, macs, wire)
         for source in sources:
-            self.craft_ip.addr("add", index=near, address=source, prefixlen=16)
-            self.earth_ip.neigh("replace", dst=source, lladdr=macs[0], ifindex=far, state="permanent")
-        self.earth_ip.addr("add", index=far, address=earth_address(link), prefixlen=16)
-        self.craft_ip.neigh(
-            "replace", dst=earth_address(link), lladdr=macs[1], ifindex=near, state="permanent"
-        )
+            self.craft_ip.address(near, source, 16)
+            self.earth_ip.neighbour(far, source, macs[0])
+        self.earth_ip.address(far, earth_address(link), 16)
+        self.craft_ip.neighbour(near, earth_address(link), macs[1])
         table = FIRST_TABLE + link
         metrics = {"initcwnd": wire.initial_cwnd}
         if wire.rto_min_ms:
             metrics["rto_min"] = wire.rto_min_ms
-        self.craft_ip.route(
-            "add", dst="0.0.0.0/0", gateway=earth_address(link), oif=near, table=table, metrics=metrics
-        )
+        self.craft_ip.route("0.0.0.0/0", near, gateway=earth_address(link), table=table, metrics=metrics)
         for source in sources:
-            self.craft_ip.rule("add", src=source, src_len=32, table=table, priority=1000)
+            self.craft_ip.rule(source, 32, table)
         if not wire.played:
             self._shape(link, far, wire.down, wire.down_free_bytes, up=False)
             self._shape(link, near, wire.up, wire.up_free_bytes, up=True)
 
     def _pairs(self, link: int, names: tuple[str, str], macs: tuple[str, str], wire: Wire) -> tuple[int, int]:
         """The two hosts' devices of a link, by their indices: joined, or each with its other end in the middle."""
-        common = _common(wire.mtu)
         hosts = ((self.craft_ip, self.craft), (self.earth_ip, self.earth))
         if not wire.played:
-            peer = {"ifname": names[1], "address": macs[1], "net_ns_fd": self.earth, **common}
-            self.craft_ip.link("add", ifname=names[0], kind="veth", address=macs[0], **common, peer=peer)
+            self.craft_ip.pair(names, macs, self.earth, common(wire.mtu))
         else:
             assert self.middle is not None and self.middle_ip is not None
             middle = self.middle_ip, self.middle
@@ -176,8 +176,8 @@ class Topology:
         made = []
         for (ip, namespace), name in zip(hosts, names, strict=True):
             offloads_off(namespace, name)
-            made.append(ip.link_lookup(ifname=name)[0])
-            ip.link("set", index=made[-1], state="up")
+            made.append(ip.index(name))
+            ip.up(made[-1])
         return made[0], made[1]
 
     def change(self, link: int, shape: Shape, *, up: bool) -> None:
@@ -190,15 +190,22 @@ class Topology:
         for namespace in (self.craft, self.earth):
             allow_joins(namespace)
 
+    def open_windows(self, link: int, initial_cwnd: int) -> None:
+        """The first window of connections on the link's own subnet, from either end."""
+        ends = ((self.craft_ip, "craft", craft_address(link)), (self.earth_ip, "earth", earth_address(link)))
+        for ip, name, source in ends:
+            subnet, metrics = f"10.{link + 1}.0.0/16", {"initcwnd": initial_cwnd}
+            device = ip.index(f"{name}{link}")
+            ip.route(subnet, device, source=source, scope=ON_LINK, by=OF_KERNEL, metrics=metrics)
+
     def join(self, number: int, address: str, *, backup: bool) -> None:
         """Open a further subflow from ``address`` for every connection that stands, and for each that will."""
         join_from(self.craft, number, address, backup=backup)
 
     def _shape(self, link: int, receiving: int, shape: Shape, free_bytes: int, *, up: bool) -> None:
         ip, name = (self.craft_ip, f"up{link}") if up else (self.earth_ip, f"down{link}")
-        ip.link("add", ifname=name, kind="ifb")
-        device = ip.link_lookup(ifname=name)[0]
-        ip.link("set", index=device, state="up", mtu=65_535, txqlen=10_000)
+        device = ip.ifb(name)
+        ip.up(device, mtu=65_535, queue_length=10_000)
         self._ifb[link, up] = device
         install(ip, device, _outer(shape), handle=OUTER)
         queue = Netem(
@@ -207,7 +214,6 @@ class Topology:
             overhead_bytes=-ETHERNET_BYTES - free_bytes,
         )
         install(ip, device, queue, handle=INNER, parent=OUTER | 1)
-        ip.tc("add", "ingress", receiving)
         redirect(ip, receiving, device)
 
     def close(self) -> None:
@@ -269,42 +275,50 @@ def played_devices(link: int) -> tuple[str, str]:
 
 def allow_joins(namespace: int) -> None:
     """Let a host's connections have further subflows."""
-    with inside(namespace), MPTCP() as manager:
-        manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+    with inside(namespace), Family("mptcp_pm", 1) as manager:
+        limits = ((MOST_ADDRESSES, 0), (MOST_SUBFLOWS, MAX_PM_SUBFLOWS))
+        manager.request(
+            SET_LIMITS, b"".join(attribute(kind, struct.pack("=I", most)) for kind, most in limits)
+        )
 
 
 def join_from(namespace: int, number: int, address: str, *, backup: bool) -> None:
     """Open a further subflow from a host's ``address`` for every connection that stands, and for each that will."""
-    with inside(namespace), MPTCP() as manager:
-        flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
-        manager.endpoint("add", addr=address, id=number, flags=flags)
+    flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
+    parts = (
+        attribute(OF_FAMILY, struct.pack("=H", socket.AF_INET)),
+        attribute(OF_ID, bytes([number])),
+        attribute(OF_IPV4, socket.inet_aton(address)),
+        attribute(OF_FLAGS, struct.pack("=I", flags)),
+    )
+    with inside(namespace), Family("mptcp_pm", 1) as manager:
+        manager.request(ADD_ADDRESS, nest(ENDPOINT, *parts))
 
 
 def join_to_middle(
-    host: tuple[IPRoute, int], middle: tuple[IPRoute, int], names: tuple[str, str], mac: str, mtu: int
+    host: tuple[Routes, int], middle: tuple[Routes, int], names: tuple[str, str], mac: str, mtu: int
 ) -> int:
     """Make a host's device of a played link, whose other end is in the middle, each by its name there; its index. Of
     both the namespace is given, and what speaks to its kernel."""
     name, end = names
-    peer = {"ifname": end, "net_ns_fd": middle[1], **_common(mtu)}
-    host[0].link("add", ifname=name, kind="veth", address=mac, **_common(mtu), peer=peer)
+    host[0].pair(names, (mac, None), middle[1], common(mtu))
     offloads_off(middle[1], end)
-    middle[0].link("set", index=middle[0].link_lookup(ifname=end)[0], state="up")
+    middle[0].up(middle[0].index(end))
     offloads_off(host[1], name, (CHECKSUMS, *OFFLOADS))
-    device: int = host[0].link_lookup(ifname=name)[0]
-    host[0].link("set", index=device, state="up")
+    device = host[0].index(name)
+    host[0].up(device)
     return device
 
 
-def _common(mtu: int) -> dict[str, int]:
+def common(mtu: int) -> dict[int, int]:
     """Of all devices of links."""
-    return {"mtu": mtu, "gso_max_segs": 1, "txqlen": 10_000}
+    return {MTU: mtu, SEGMENTS: 1, QUEUE_LENGTH: 10_000}
 
 
-def routes_of(namespace: int) -> IPRoute:
+def routes_of(namespace: int) -> Routes:
     """Who speaks to the kernel of routes and devices in a namespace."""
     with inside(namespace):
-        return IPRoute()
+        return Routes()
 
 
 def _outer(shape: Shape) -> Netem:

@@ -129,6 +129,13 @@ def test_the_rtt_is_the_links_and_its_queue(lanes: tuple[TrialSetup, EngineResul
     assert 200e9 <= result.samples.min_rtt_ns[result.samples.min_rtt_ns > 0].min() < 210e9
 
 
+def test_lanes_begin_with_the_scenarios_window(lanes: tuple[TrialSetup, EngineResult]) -> None:
+    """In the first millisecond of a guest's clock Linux would take TCP's timestamp for none: a SYN repeated for the
+    distance alone left a window of one segment."""
+    samples = lanes[1].samples
+    assert samples.cwnd_segments[samples.cwnd_segments > 0][0] == 40
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

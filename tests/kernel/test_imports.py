@@ -20,7 +20,7 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 
 MINI = Path(__file__).parent / "mini.toml"
-NAMES = ("numpy", "dstcc", "dstcc_kernel", "json", "safetensors", "pathlib", "pyroute2")
+NAMES = ("numpy", "dstcc", "dstcc_kernel", "json", "safetensors", "pathlib")
 
 
 @pytest.fixture

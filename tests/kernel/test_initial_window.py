@@ -34,7 +34,7 @@ def begun(lines: list[dict[str, Any]], key: str) -> dict[tuple[float, str, int],
 def test_the_kernel_has_the_routes_metrics_that_it_is_given(lines: list[dict[str, Any]]) -> None:
     """Read back: the netlink library drops metrics in a form that it does not know, without a word."""
     routes = [line["route"] for line in lines if "route" in line]
-    assert routes == [{"RTAX_INITCWND": WINDOW, "RTAX_RTO_MIN": 700}] * 2
+    assert routes == [{"initcwnd": WINDOW, "rto_min_ms": 700}] * 2
 
 
 def test_lost_syns_cut_the_first_window_to_one_segment(lines: list[dict[str, Any]]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-from dstcc_kernel.netem import GilbertElliott, Netem, message, probability, stream
+from dstcc_kernel import netem
+from dstcc_kernel.netem import GilbertElliott, Netem, probability, stream
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
@@ -20,12 +21,8 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 def options(shape: Netem) -> tuple[tuple[int, ...], dict[int, bytes]]:
     """The fields of tc_netem_qopt and the attributes that follow it."""
-    made = message(7, shape, handle=0x10000)
-    made.reset()
-    made.encode()
-    options_ = attributes(bytes(made.data)[16 + 20 :])  # nlmsghdr, tcmsg
-    assert options_[1] == b"netem\0"
-    return struct.unpack_from("6I", options_[2]), attributes(options_[2][24:])
+    made = netem.options(shape)
+    return struct.unpack_from("6I", made), attributes(made[24:])
 
 
 def test_a_delay_beyond_what_tc_takes_is_sent_in_64_bits_of_nanoseconds() -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 WORK = ".guest"
 """Of the folder while the guest runs: what it has at :data:`AT`."""
 MODULE = "module.ko"
-PACKAGES = ("dstcc", "dstcc_kernel", "pyroute2")
+PACKAGES = ("dstcc", "dstcc_kernel")
 WALL_S = 600.0
 """Wall time that a run may take unless told otherwise."""
 STILL = 0.25

@@ -17,6 +17,7 @@ from dstcc.errors import DstccError
 from ..ground import Ground, build_ground, device_of, plan_lines
 from ..netem import stream
 from ..network import Network
+from ..rtnetlink import LOOPBACK
 from ..topology import Shape, Topology, Wire, build, craft_address
 from .mission import AT, LINKS_PLAN, PLAYER, Mission
 
@@ -66,12 +67,12 @@ class _Pair:
     def lay(self) -> None:
         topology, mission = self._topology, self._mission
         for ip in (topology.craft_ip, topology.earth_ip):
-            ip.link("set", index=1, state="up")  # localhost
+            ip.up(LOOPBACK)
         for index in range(len(mission.links)):
             down, up = (self._shape(index, 0, up=up) for up in (False, True))
             wire = Wire(down, up, mission.mtu, 0, 0, mission.initial_cwnd)
             topology.lay(index, wire, [craft_address(index)])
-            _open_windows(topology, index, mission.initial_cwnd)
+            topology.open_windows(index, mission.initial_cwnd)
         if mission.mptcp:
             topology.allow_joins()
             for index in range(1, len(mission.links)):
@@ -103,8 +104,8 @@ class _Pair:
     def devices(self) -> list[dict[str, int]]:
         found = []
         for index in range(len(self._mission.links)):
-            down = self._topology.earth_ip.link_lookup(ifname=f"down{index}")[0]
-            up = self._topology.craft_ip.link_lookup(ifname=f"up{index}")[0]
+            down = self._topology.earth_ip.index(f"down{index}")
+            up = self._topology.craft_ip.index(f"up{index}")
             found.append({"down": down, "up": up})
         return found
 
@@ -116,22 +117,6 @@ class _Pair:
             for space, devices in ends
             for device in devices
         ]
-
-
-def _open_windows(topology: Topology, index: int, initial_cwnd: int) -> None:
-    """The first window of connections on the link's own subnet, from either end."""
-    for ip, device in ((topology.craft_ip, f"craft{index}"), (topology.earth_ip, f"earth{index}")):
-        number = ip.link_lookup(ifname=device)[0]
-        for route in ip.get_routes(family=2, oif=number, table=254):
-            ip.route(
-                "replace",
-                dst=f"{route.get_attr('RTA_DST')}/{route['dst_len']}",
-                oif=number,
-                scope=route["scope"],
-                proto=route["proto"],
-                prefsrc=route.get_attr("RTA_PREFSRC"),
-                metrics={"initcwnd": initial_cwnd},
-            )
 
 
 class _Nodes:

@@ -7,9 +7,11 @@ SYNs: the window a connection begins with, and the cap of our module for it.
 from __future__ import annotations
 
 import json
+import re
 import select
 import socket
 import struct
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -40,14 +42,22 @@ def main() -> None:
         up = Shape(round(rtt_s * 1e9 / 2), 0.0, 1e7, 1000)
         with build(BUFFER_BYTES) as topology:
             topology.lay(0, Wire(up, up, 1536, 36, 24, WINDOW, RTO_MIN_MS), [craft_address(0)])
-            (route,) = topology.craft_ip.get_routes(table=FIRST_TABLE)
-            metrics = route.get_attr("RTA_METRICS") or {"attrs": []}
-            print(json.dumps({"route": dict(metrics["attrs"])}))
+            print(json.dumps({"route": metrics_of(topology)}))
             for name in PROTOCOLS:
                 for lost in range(4):
                     window, cap = begin(topology, up, name, lost)
                     result = {"rtt_s": rtt_s, "protocol": name, "lost": lost, "window": window, "cap": cap}
                     print(json.dumps(result), flush=True)
+
+
+def metrics_of(topology: Topology) -> dict[str, int]:
+    """Of the spacecraft's route, as iproute2 reads them."""
+    words = ["ip", "route", "show", "table", str(FIRST_TABLE)]
+    with inside(topology.craft):
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"initcwnd (\d+)(?: rto_min lock (\d+)ms| rto_min (\d+)ms)?", text)
+    assert found is not None, text
+    return {"initcwnd": int(found[1]), "rto_min_ms": int(found[2] or found[3] or 0)}
 
 
 def begin(topology: Topology, up: Shape, protocol: str, lost: int) -> tuple[int, int]:
