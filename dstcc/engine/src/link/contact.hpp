@@ -44,10 +44,7 @@ public:
                                     [at](const auto& outage) { return outage.second <= at; });
     }
     Time fit(Time at, Time service) const {
-        if (outages_.empty() || at >= outages_.back().second) return at;
-        for (auto next = outage_after(at); next != outages_.end() && rate_.finish(at, service) > next->first; ++next)
-            at = std::max(at, next->second);
-        return at;
+        return outages_.empty() || at >= outages_.back().second ? at : fit_between_outages(at, service);
     }
     Time end_after(Time at) const {
         const auto next = outage_after(at);
@@ -55,6 +52,12 @@ public:
     }
 
 private:
+    [[gnu::noinline]] Time fit_between_outages(Time at, Time service) const {
+        for (auto next = outage_after(at); next != outages_.end() && rate_.finish(at, service) > next->first; ++next)
+            at = std::max(at, next->second);
+        return at;
+    }
+
     double ns_per_byte_;
     Outages outages_;
     RateSteps rate_;

@@ -104,7 +104,7 @@ void Network::leave(const EarlierConfig& earlier) {
         const auto known = entries.find(route);
         const std::uint32_t entry = known != entries.end() ? known->second : add(gone_, route.first, route.second);
         entries.emplace(route, entry);
-        Site& site = *ways_[steps_[entry].way].to;
+        Site& site = *steps_[entry].way->to;
         Left left;
         left.number = 0;
         left.step = entry + 1;
@@ -134,8 +134,8 @@ std::vector<Link> Network::links() {
 
 std::uint32_t Network::add(Carrier& carrier, std::size_t path, bool up) {
     const auto entry = static_cast<std::uint32_t>(steps_.size());
-    for (const std::uint32_t way : up ? up_[path] : down_[path]) steps_.push_back({way, nullptr});
-    steps_.push_back({0, &carrier});
+    for (const std::uint32_t way : up ? up_[path] : down_[path]) steps_.push_back({&ways_[way], nullptr});
+    steps_.push_back({nullptr, &carrier});
     if (records_) entries_[entry] = {path, up};
     return entry;
 }
@@ -179,7 +179,7 @@ void Network::record(std::uint32_t entry, Time at, std::uint32_t bytes, std::uin
 
 void Network::enter(std::uint32_t entry, Time at, std::uint32_t number, std::uint32_t bytes, std::uint8_t layer) {
     if (__builtin_expect(records_, 0)) record(entry, at, bytes, layer);
-    carry(ways_[steps_[entry].way], at, entry + 1, {number, entry, bytes, layer});
+    carry(*steps_[entry].way, at, entry + 1, {number, entry, bytes, layer});
 }
 
 std::int64_t Network::advance(Time until) {
@@ -220,26 +220,25 @@ void Network::run(Site& site, Time until) {
 // What comes over a way before then, and in any case the next.
 void Network::come(Site& site, Way& way, Time before) {
     do {
-        const Coming& packet = way.coming.front();
+        const Coming packet = way.coming.front();
         const Time now = packet.at;
-        if (site.serves < now) serve(site, now);
-        Way& onto = ways_[steps_[packet.step].way];
-        onto.store.join(now, packet, Outlet{*this, onto});
-        site.serves = std::min(site.serves, onto.store.next());
         way.coming.pop_front();
         way.coming.prefetch_ahead(kPrefetch);
         way.due = way.coming.empty() ? kNever : way.coming.front().at;
-        ++events_;
+        if (site.serves < now) serve(site, now);
+        Way& onto = *steps_[packet.step].way;
+        const bool alone = std::min(way.due, before) > now;
+        const bool ended = onto.store.join(now, packet, Outlet{*this, onto}, alone);
+        site.serves = ended ? site.next_service() : std::min(site.serves, onto.store.next());
+        events_ += 1 + ended;
     } while (way.due < before);
 }
 
 // Services that end, or begin, before then.
 void Network::serve(Site& site, Time before) {
-    site.serves = kNever;
-    for (Way* const way : site.out) {
+    for (Way* const way : site.out)
         for (; way->store.next() < before; ++events_) way->store.serve(Outlet{*this, *way});
-        site.serves = std::min(site.serves, way->store.next());
-    }
+    site.serves = site.next_service();
 }
 
 void Network::on_own(Site& site) {
@@ -250,7 +249,7 @@ void Network::on_own(Site& site) {
         site.node.restart(now);
         for (Way* const way : site.out) way->store.restart(now, Outlet{*this, *way});
     } else if (!site.earlier.empty() && site.earlier.front().at == now) {
-        Way& way = ways_[steps_[site.earlier.front().step].way];
+        Way& way = *steps_[site.earlier.front().step].way;
         way.store.join(now, site.earlier.front(), Outlet{*this, way});
         site.earlier.pop_front();
     } else {

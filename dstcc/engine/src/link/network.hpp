@@ -145,11 +145,16 @@ private:
         std::deque<Left> earlier;
         Time near = kNever;    // what another node sends takes longer to it
         Time own;              // its next restart, or packet of others or of an earlier connection
-        Time serves = kNever;  // the next of its stores
+        Time serves = kNever;  // next_service(), or before it
+        Time next_service() const {
+            Time next = kNever;
+            for (const Way* const way : out) next = std::min(next, way->store.next());
+            return next;
+        }
     };
     // Of a route: a way, and then the next; the last has its carrier.
     struct Step {
-        std::uint32_t way;
+        Way* way;
         Carrier* carrier;
     };
     // Of packets that nobody waits for any more.
@@ -162,7 +167,7 @@ private:
         Network& network;
         Way& way;
         Time busy_ns(Time /*now*/) const { return way.line.busy_ns(); }
-        bool put(Time now, const Token& packet) { return network.put(now, way, packet); }
+        [[gnu::always_inline]] bool put(Time now, const Token& packet) { return network.put(now, way, packet); }
         void done(const Token& /*packet*/) {}
         void lose(const Token& packet, bool /*dropped*/) {
             ++way.dropped;

@@ -84,7 +84,7 @@ private:
     Time up_at_ns_ = 0;
 };
 
-// What waits at a node for one of its lines, in order. The front may be in service.
+// What waits at a node for one of its lines, in order.
 class Waiting {
 public:
     explicit Waiting(bool by_layer) : by_layer_(by_layer) {}
@@ -103,46 +103,35 @@ public:
         }
         packets_.push_back(packet);
     }
-    Token pop() {
-        const Token front = packets_.front();
-        if (by_layer_) places_[front.layer].pop_front();
+    void pop() {
+        if (by_layer_) places_[packets_.front().layer].pop_front();
         do packets_.pop_front();
         while (!packets_.empty() && packets_.front().bytes == 0);  // taken out before
-        return front;
     }
-    // The oldest, behind what is in service; false if there is none.
-    bool take_oldest(bool serving, Token& taken) {
-        for (oldest_ = std::max(oldest_, packets_.begin() + (serving ? 1 : 0)); oldest_ < packets_.end(); ++oldest_)
-            if (packets_[oldest_].bytes > 0) return take(oldest_, taken);
-        return false;
+    // The oldest; false if there is none.
+    bool take_oldest(Token& taken) {
+        if (empty()) return false;
+        taken = packets_.front();
+        pop();
+        return true;
     }
-    // The newest of the highest layer above `layer`, likewise.
-    bool take_above(std::uint8_t layer, bool serving, Token& taken) {
-        const std::int64_t first = packets_.begin() + (serving ? 1 : 0);
+    // The newest of the highest layer above `layer`, likewise. From behind the front its place stays, empty.
+    bool take_above(std::uint8_t layer, Token& taken) {
         for (std::size_t of = places_.size(); of-- > layer + std::size_t{1};) {
-            if (places_[of].empty() || places_[of].back() < first) continue;
+            if (places_[of].empty()) continue;
             const std::int64_t place = places_[of].back();
-            if (place > packets_.begin()) places_[of].pop_back();
-            return take(place, taken);
+            if (place == packets_.begin()) return take_oldest(taken);
+            places_[of].pop_back();
+            taken = packets_[place];
+            packets_[place].bytes = 0;
+            return true;
         }
         return false;
     }
 
 private:
-    // From behind the front its place stays, empty.
-    bool take(std::int64_t place, Token& taken) {
-        if (place == packets_.begin()) {
-            taken = pop();
-        } else {
-            taken = packets_[place];
-            packets_[place].bytes = 0;
-        }
-        return true;
-    }
-
     bool by_layer_;
     BlockRing<Token> packets_;
-    std::int64_t oldest_ = 0;
     std::vector<std::deque<std::int64_t>> places_;  // of each layer's packets, the newest last
 };
 
@@ -164,82 +153,97 @@ public:
     // When the service of the front ends, or the next may begin.
     Time next() const { return next_; }
 
+    // `alone`: nothing else comes to the node at this instant, and a service that ends may end now, which is returned.
     template <class Line>
-    void join(Time now, const Token& packet, Line&& line) {
+    [[gnu::always_inline]] bool join(Time now, const Token& packet, Line&& line, bool alone = false) {
         node_->come();
-        if (node_->boots(now)) {
-            node_->lose_in_restart();
-            return line.lose(packet, false);
-        }
-        if (!node_->stores()) return line.put(now, packet) ? node_->leave() : node_->drop();
-        if (!node_->fits(packet.bytes)) make_room(packet, line);
-        if (!node_->fits(packet.bytes)) {
-            node_->drop();
-            return line.lose(packet, true);
-        }
+        if (__builtin_expect(!takes(now, packet, line), 0)) return false;
         node_->hold(packet.bytes);
-        const bool idle = waiting_.empty();
-        waiting_.push(packet);
-        if (idle) begin_service(now, line);
+        const bool ends = next_ == now && alone && serving_ && waiting_.empty();
+        if (ends) end_service(line);
+        if (serving_ || !waiting_.empty() || !begin_service(now, packet, line)) waiting_.push(packet);
+        return ends;
     }
     // At its next time.
     template <class Line>
     void serve(Line&& line) {
         const Time now = next_;
-        if (serving_) {
-            serving_ = false;
-            const Token served = waiting_.pop();
-            node_->release(served.bytes);
-            node_->leave();
-            line.done(served);
-        }
-        begin_service(now, line);
+        if (serving_) end_service(line);
+        begin_next(now, line);
     }
     // Its node restarts; it is served again once that is up.
     template <class Line>
     void restart(Time now, Line&& line) {
         Token taken;
-        while (!node_->config().keeps_over_restart && waiting_.take_oldest(serving_, taken)) {
+        while (!node_->config().keeps_over_restart && waiting_.take_oldest(taken)) {
             node_->release(taken.bytes);
             node_->lose_in_restart();
             line.lose(taken, false);
         }
-        if (!serving_) begin_service(now, line);
+        if (!serving_) begin_next(now, line);
     }
 
 private:
+    // Into the storage; what does not get there goes to the line at once, or nowhere.
     template <class Line>
-    void make_room(const Token& packet, Line& line) {
+    [[gnu::always_inline]] bool takes(Time now, const Token& packet, Line& line) {
+        if (node_->boots(now)) {
+            node_->lose_in_restart();
+            line.lose(packet, false);
+            return false;
+        }
+        if (!node_->stores()) {
+            line.put(now, packet) ? node_->leave() : node_->drop();
+            return false;
+        }
+        if (!node_->fits(packet.bytes)) make_room(packet, line);
+        if (node_->fits(packet.bytes)) return true;
+        node_->drop();
+        line.lose(packet, true);
+        return false;
+    }
+    template <class Line>
+    [[gnu::noinline, gnu::cold]] void make_room(const Token& packet, Line& line) {
         const WhenFull when_full = node_->config().when_full;
         if (when_full == WhenFull::kDropTail) return;
         Token taken;
         while (!node_->fits(packet.bytes) &&
-               (when_full == WhenFull::kDropHead ? waiting_.take_oldest(serving_, taken)
-                                                 : waiting_.take_above(packet.layer, serving_, taken))) {
+               (when_full == WhenFull::kDropHead ? waiting_.take_oldest(taken)
+                                                 : waiting_.take_above(packet.layer, taken))) {
             node_->release(taken.bytes);
             node_->drop();
             line.lose(taken, true);
         }
     }
     template <class Line>
-    void begin_service(Time now, Line& line) {
+    void end_service(Line& line) {
+        serving_ = false;
+        node_->release(served_.bytes);
+        node_->leave();
+        line.done(served_);
+    }
+    template <class Line>
+    void begin_next(Time now, Line& line) {
         next_ = kNever;
-        if (waiting_.empty()) return;
-        const Token& packet = waiting_.front();
+        if (!waiting_.empty() && begin_service(now, waiting_.front(), line)) waiting_.pop();
+    }
+    // False: not yet, but at its next time.
+    template <class Line>
+    [[gnu::always_inline]] bool begin_service(Time now, const Token& packet, Line& line) {
         const Time free = std::max({now, line.busy_ns(now), node_->up_at_ns()});
-        const Time start = plan_.fit(free, plan_.service_ns(packet.bytes));
-        if (start > now) {
-            next_ = start;
-            return;
-        }
+        next_ = plan_.fit(free, plan_.service_ns(packet.bytes));
+        if (next_ > now) return false;
         serving_ = true;
+        served_ = packet;
         line.put(now, packet);
         next_ = line.busy_ns(now);
+        return true;
     }
 
     Node* node_;
     Time next_ = kNever;
     bool serving_ = false;
+    Token served_{};
     Waiting waiting_;
     PlannedWay plan_;
 };

@@ -243,6 +243,7 @@ template <class Ends>
 void HopByHop<Ends>::sample() {
     for (const auto& stage : stages_) {
         const NodeCounts& counts = stage->node.counts();
+        stage->node.check();
         stage->samples.slot_held_bytes.push_back(counts.held_bytes);
         stage->samples.slot_dropped_packets.push_back(counts.dropped_packets);
         stage->samples.slot_lost_in_restarts_packets.push_back(counts.lost_in_restarts_packets);
