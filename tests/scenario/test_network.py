@@ -446,15 +446,62 @@ def test_nodes_with_places_give_links_outages_and_light_time() -> None:
         orbit, Stations(("goldstone", "madrid")), document["scenario"]["start"], 86_400, mask_deg=20
     )
     assert len(down.outages_ns) == len(complement(to_earth.there, 0.0, 86_400))
-    assert 600 < min(down.delay_ns) / S < 660
+    exact_s = place_light_time_s(
+        orbit, Stations(("goldstone", "madrid")), document["scenario"]["start"], np.array(down.delay_t_ns) / S
+    )
+    assert 600 < exact_s.min() < 660 and np.abs(np.array(down.delay_ns) / S - exact_s).max() < 2e-9
     assert draw_lines(scenario, 1)[2].outages_ns == ()
     again = parse_scenario(tomllib.loads(to_toml(scenario)), source="again")
     assert draw_lines(again, 1) == draw_lines(scenario, 1)
 
 
+def test_a_plan_goes_before_places_and_a_links_numbers_before_those_of_its_nodes(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text("a contact +0 +1000 7 8 200000\na contact +0 +2000 8 7 4000\na range +0 +3000 7 8 0.5\n")
+    document = changed(
+        node__0__number=1,
+        node__1__number=2,
+        node__0__site={"body": "mars", "latitude_deg": 18, "longitude_deg": 77},
+        node__1__orbit={"body": "mars", "altitude_m": 400e3, "inclination_deg": 93},
+        scenario__start=datetime(2026, 11, 21, tzinfo=UTC),
+        link__0={
+            "name": "up-a",
+            "from": "lander",
+            "to": "a",
+            "contacts": str(plan),
+            "source": 7,
+            "destination": 8,
+        },
+    )
+    line = draw_lines(parse_scenario(document, source="net.toml"), 1)[0]
+    assert [outage[0] for outage in line.outages_ns] == [1000 * S]
+    assert line.up_outages_ns is not None and [outage[0] for outage in line.up_outages_ns] == [2000 * S]
+    assert set(line.delay_ns) == {S // 2}
+
+
+def test_a_node_is_in_one_place() -> None:
+    with pytest.raises(ScenarioError, match="exactly one of orbit, site, stations, not site and stations"):
+        network(
+            node__1__site={"body": "mars", "latitude_deg": 18, "longitude_deg": 77},
+            node__1__stations=["madrid"],
+        )
+
+
+def test_storage_for_one_packet_is_storage() -> None:
+    """1,460 bytes and a header of 40."""
+    assert network(node__2__storage_bytes=1500).node[2].storage_bytes == 1500
+    with pytest.raises(ScenarioError, match=r"node\.2\.storage_bytes: 1499 bytes hold no packet"):
+        network(node__2__storage_bytes=1499)
+
+
+def test_others_on_a_first_link_that_paths_share_are_there_once() -> None:
+    _, over_b, long, _ = draw_links(network(link__2__cross_traffic=[{"rate_bps": 1000}]), 1)
+    assert (len(over_b.cross_traffic), len(long.cross_traffic)) == (1, 0)
+
+
 def test_an_ellipse_gives_contacts_and_a_light_time_whose_rows_a_cubic_joins() -> None:
     """The orbiter is quickest at its lowest point, by 2.5 times: rows are that much closer, 7.5 degrees of it there.
-    A cubic between them errs by 5/384 (0.13 rad)^4 = 4e-6 of 13 ms at most: below a microsecond."""
+    A cubic between them errs by 5/384 (0.13 rad)^4 = 4e-6 of 13 ms at most: below a tenth of a microsecond."""
     ellipse: dict[str, Any] = {
         "body": "mars",
         "altitude_m": 3e6,
@@ -468,9 +515,10 @@ def test_an_ellipse_gives_contacts_and_a_light_time_whose_rows_a_cubic_joins() -
     )
     start = datetime(2026, 11, 21, tzinfo=UTC)
     t_s, delay_s = light(ends, start, 86_400.0)
+    assert (t_s[0], t_s[-1]) == (0, 86_400)
     middle = (t_s[1:] + t_s[:-1]) / 2
     exact = place_light_time_s(place_of_end(ends[0]), place_of_end(ends[1]), start, middle)
-    assert np.abs(CubicSpline(t_s, delay_s)(middle)[5:-5] - exact[5:-5]).max() < 1e-6
+    assert np.abs(CubicSpline(t_s, delay_s)(middle)[5:-5] - exact[5:-5]).max() < 1e-7
     assert seen(ends, None, start, 86_400.0).there == relay_windows(
         Site("mars", 18, 77), EllipticOrbit(**ellipse), start, 86_400
     )

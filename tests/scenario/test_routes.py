@@ -11,8 +11,9 @@ import pytest
 
 from dstcc.errors import ScenarioError
 from dstcc.scenario import to_toml
+from dstcc.scenario.draws import draw_lines
 from dstcc.scenario.load import parse_scenario
-from dstcc.scenario.routes import Contact, book, route
+from dstcc.scenario.routes import Contact, book, contacts_of, route
 
 from .test_network import TWO
 
@@ -128,6 +129,83 @@ def test_ends_that_are_not_plain_need_paths() -> None:
 
 def test_an_unknown_node_is_named_first() -> None:
     document = without_paths()
+    document["link"][0]["to"] = "x"
+    with pytest.raises(ScenarioError, match=r"link\.0\.to: no node is named 'x'"):
+        parse_scenario(document, source="net.toml")
+
+
+def test_a_link_is_free_while_the_light_travels() -> None:
+    """2 s each on the line: the second bundle leaves at 2 s, when the first is still under way."""
+    contact = Contact("st", "s", "t", 0, 50, 8.0, 10.0)
+    book([contact], 0, 2)
+    assert contact.sends(0, 2) == (4, 14)
+
+
+def links_between(*links: tuple[str, dict[str, Any]], **video: Any) -> dict[str, Any]:
+    """100 kbit/s each, hardly any light time; 40 kbit/s of video for 200 s are 200 bundles of 0.4 s each."""
+    document = without_paths()
+    names = [name for name, _ in links]
+    document["node"] = [{"name": one} for one in sorted({end for name in names for end in name})]
+    document["link"] = [
+        {"name": name, "from": name[0], "to": name[1], "rate_bps": 100_000, "delay_s": 1e-3} | keys
+        for name, keys in links
+    ]
+    document["video"] |= video
+    return document
+
+
+def paths_of(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [path.via for path in parse_scenario(document, source="net.toml").path]
+
+
+STORED = {"source": "stored"}
+
+
+@pytest.mark.parametrize(
+    ("outages", "video", "is_found"),
+    [
+        ([[0.95, 3000]], {}, False),
+        ([[1.45, 3000]], {}, True),
+        ([[0.45, 3000]], STORED, True),
+        ([[0.35, 3000]], STORED, False),
+        ([[0, 2999.5], [3500, 4000]], {}, True),
+        ([[0, 2999.7], [3500, 4000]], {}, False),
+    ],
+)
+def test_a_bundle_is_there_when_it_is_captured_and_goes_within_the_run(
+    outages: list[list[float]], video: dict[str, Any], is_found: bool
+) -> None:
+    """The first is whole at 1 s, of a stored video all at 0; each takes 0.4 s, and the run ends at 3,000 s."""
+    document = links_between(("ab", {"outages": outages}), **video)
+    if is_found:
+        assert paths_of(document) == [("ab",)]
+    else:
+        with pytest.raises(ScenarioError, match="no route is found"):
+            paths_of(document)
+
+
+def test_what_most_bundles_take_is_the_first_path() -> None:
+    """The quicker way ends after a quarter of the video."""
+    quick = {"outages": [[50.9, 3000]]}
+    document = links_between(("ab", quick), ("bd", quick), ("ac", {}), ("cd", {"delay_s": 5}))
+    assert paths_of(document) == [("ac", "cd"), ("ab", "bd")]
+
+
+def test_the_light_time_of_a_contact_is_that_of_its_time() -> None:
+    grows = {"outages": [[100, 150]], "delay_s": [[0, 1], [60, 1], [150, 100], [3000, 100]]}
+    scenario = parse_scenario(links_between(("ab", grows)), source="net.toml")
+    contacts = contacts_of(scenario, draw_lines(scenario, 1), 3000)
+    assert [(one.from_s, one.to_s, one.light_s) for one in contacts] == [(0, 100, 1), (150, 3000, 100)]
+
+
+def test_links_that_go_round_are_no_row() -> None:
+    document = links_between(("ab", {}), ("bc", {}), ("cb", {}), ("cd", {}))
+    assert paths_of(document) == [("ab", "bc", "cd")]
+
+
+def test_a_link_to_nowhere_is_named_before_ends_are_sought() -> None:
+    """Nothing leads to `a` then, as to the lander."""
+    document = without_paths(without=("b-a",))
     document["link"][0]["to"] = "x"
     with pytest.raises(ScenarioError, match=r"link\.0\.to: no node is named 'x'"):
         parse_scenario(document, source="net.toml")
