@@ -14,7 +14,7 @@ from dstcc import engine
 from dstcc.algorithms import controller_name
 from dstcc.engine.config import Loss
 from dstcc.errors import InputError
-from dstcc.scenario.network import splitting_node
+from dstcc.scenario.network import node_that
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ class Simulator:
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
-        if logs and (splitting := splitting_node(scenario)) is not None:
+        if logs and (splitting := node_that(scenario, "split")) is not None:
             raise InputError(
                 f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of "
                 "one"

@@ -13,7 +13,7 @@ from dstcc.algorithms import OWN, RENAMED
 from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
-from dstcc.scenario.network import splitting_node
+from dstcc.scenario.network import node_that
 
 from .backends import Simulator
 from .trials import Judge, Outcome, iter_trials, load_controllers, scenarios_of, trial_keys
@@ -64,7 +64,7 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         raise RunError(
             f"{run.path}: trial {trial!r}: its sender restarts, and packet logs are of one connection only"
         )
-    if trace and (splitting := splitting_node(scenario)) is not None:
+    if trace and (splitting := node_that(scenario, "split")) is not None:
         raise RunError(
             f"{run.path}: trial {trial!r}: '{splitting}' ends connections, and packets are kept of one only"
         )

@@ -125,13 +125,13 @@ def nodes_on(scenario: Scenario, way: Way) -> tuple[str, ...]:
     return (str(links[0].from_), *(str(link.to) for link in links))
 
 
-def splitting_node(scenario: Scenario) -> str | None:
-    """The first node on a path that ends TCP connections; ``None``: no node does."""
-    splits = {node.name for node in scenario.node if node.forwards == "split"}
+def node_that(scenario: Scenario, *forwards: str) -> str | None:
+    """The first node on a path that ``forwards`` in one of these ways; ``None``: no node does."""
+    chosen = {node.name for node in scenario.node if node.forwards in forwards}
     on_the_way = (
         name for way in ways_of(scenario) if scenario.node for name in nodes_on(scenario, way)[1:-1]
     )
-    return next((name for name in on_the_way if name in splits), None)
+    return next((name for name in on_the_way if name in chosen), None)
 
 
 def with_numbers(document: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dstcc.learn.spaces.branched import BranchedActions
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import make_actions
 from dstcc.learn.spaces.scales import HIGH, LOW
+from dstcc.scenario.network import node_that
 
 from .episodes import Episodes
 from .runner import Runner
@@ -42,13 +43,18 @@ def make_specs(
     """The two spaces that the environments' keywords mean; ``options`` are those of the action space.
 
     Raises ValueError for spaces that make no sense, TypeError for a keyword that nobody has and
-    :class:`~dstcc.errors.ScenarioError` for scenarios of coded packets.
+    :class:`~dstcc.errors.ScenarioError` for scenarios of coded packets, and for nodes that end connections.
     """
     for scenario in episodes.scenarios:
         if scenario.transport.mode == "coded":
             raise ScenarioError(
                 f'{scenario.scenario.name}: transport.mode = "coded": this environment steers TCP; '
                 "dstcc/CodedDeepSpace-v1 has these"
+            )
+        if (node := node_that(scenario, "split", "custody")) is not None:
+            raise ScenarioError(
+                f"{scenario.scenario.name}: node '{node}': a controller goes from end to end; needs "
+                'forwards = "packets"'
             )
     n, m = subflows or episodes.subflows, layers or episodes.layers
     if n < episodes.subflows or m < episodes.layers:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import dstcc.learn
 from dstcc.engine import simulate
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
+from dstcc.errors import ScenarioError
 from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.env.deep_space import DeepSpaceEnv, make_specs
 from dstcc.learn.env.vector import DeepSpaceVectorEnv
@@ -266,3 +267,23 @@ def test_a_decision_that_holds_is_observed_as_the_same_one_taken_in_each_slot(
         for _ in range(4):
             seen = each.step(action)[0]
         np.testing.assert_array_equal(once, seen)
+
+
+@pytest.mark.parametrize("forwards", ["split", "custody"])
+def test_nodes_that_no_controller_passes_are_refused(forwards: str) -> None:
+    """As where a controller is to run: no policy is trained that nothing could use."""
+    node = {"name": "a", "forwards": forwards, "storage_bytes": 10**6}
+    links = [{"rate_bps": 10**5, "delay_s": 100, "from": a, "to": b} for a, b in ("ra", "ae")]
+    scenario = parse_scenario(
+        {
+            "scenario": {"name": "relayed", "duration_s": 600},
+            "video": {"synthetic": {"chunk_s": 2.0, "layer_bps": [20_000]}, "loop_to_s": 100},
+            "node": [{"name": "r"}, node, {"name": "e"}],
+            "link": [{"name": f"l{number}", **link} for number, link in enumerate(links)],
+            "path": [{"via": ["l0", "l1"]}],
+            "transport": {"congestion": "ltp" if forwards == "custody" else "cubic"},
+        },
+        source="relayed",
+    )
+    with pytest.raises(ScenarioError, match="relayed: node 'a': a controller goes from end to end"):
+        DeepSpaceEnv(scenario)
