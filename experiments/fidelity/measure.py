@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from dstcc_kernel import backend
-from dstcc_kernel.plan import TICKS_PER_RTT
+from dstcc_kernel.plan import TICKS_PER_RTT, job_of
 from dstcc_kernel.source import RELEASES
 
 from dstcc import engine
@@ -35,13 +36,19 @@ class Seen(NamedTuple):
     """Of missions only."""
 
 
-def simulated(cell: Cell, seed: int, *, whole: bool = False) -> Seen:
-    """A cell by the engine, which schedules a stream over several links as Linux does."""
+def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = False) -> Seen:
+    """A cell by the engine, which schedules a stream over several links as Linux does; ``window``: with the kernel's
+    receive window, which is one for all subflows, and without which the receiver has none."""
     scenario, setup = _drawn(cell, seed, whole=whole)
     config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
     config = replace(config, transport=replace(config.transport, constants=constants))
+    if window:
+        release = RELEASES[cell.kernel]
+        buffer = job_of(config, program=Path(), kernel=release).receive_buffer_bytes
+        offered = buffer * release.window_256(setup.mss_bytes) // 256
+        config = replace(config, transport=replace(config.transport, receive_buffer_bytes=offered))
     full = setup.mss_bytes + HEADER_BYTES  # netem's queue counts packets, and a layer's last one may be short
     config = replace(
         config,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, EngineResult, Loss, TcpConstants
+from dstcc.engine import (
+    CONGESTION_NAMES,
+    NEVER_NS,
+    SCHEDULER_NAMES,
+    EngineResult,
+    Loss,
+    Objects,
+    TcpConstants,
+)
 from dstcc.engine.simulate import channel_losses
 
 from . import net
@@ -15,9 +25,12 @@ RTT_S = 2.0
 
 def test_data_leaves_one_round_trip_after_the_syn():
     result = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(net.MSS))
-    assert result.totals.first_send_s == pytest.approx(RTT_S, abs=1e-3)
-    # SYN, SYN-ACK, then the light time down.
-    assert result.totals.last_delivery_s == pytest.approx(1.5 * RTT_S, abs=2e-3)
+    # SYN and SYN-ACK take their time on the line; the handshake's third packet, alone in its connection, takes none.
+    handshake_s = RTT_S + 2 * 40 * 8 / 12e6
+    assert result.totals.first_send_s == pytest.approx(handshake_s, abs=1e-7)
+    assert result.totals.last_delivery_s == pytest.approx(
+        handshake_s + net.WIRE * 8 / 12e6 + RTT_S / 2, abs=1e-7
+    )
 
 
 def test_slow_start_doubles_from_ten_segments():
@@ -49,6 +62,13 @@ def test_a_later_subflow_sends_two_round_trips_after_the_first_acknowledgement(
     assert first_sent_s(result, 1) == pytest.approx(2 * rtt_s + 2 * joining_s, abs=0.008)
 
 
+def test_all_later_subflows_join_at_once():
+    links = (net.link(12e6, 2.0), net.link(12e6, 1.0), net.link(12e6, 1.5))
+    result = net.run("fixed", links, objects=net.bulk(10**9), duration_s=8, trace=True)
+    assert first_sent_s(result, 1) == pytest.approx(2 * 2.0 + 2 * 1.0, abs=0.008)
+    assert first_sent_s(result, 2) == pytest.approx(2 * 2.0 + 2 * 1.5, abs=0.008)
+
+
 def test_a_join_waits_for_data():
     # Nothing to send before 10 s: the first data is acknowledged a round trip of 2 s later, the join takes two of
     # 1 s. Of 35 segments with a window of 10 the last 5 leave at 14 s.
@@ -63,14 +83,87 @@ def test_a_join_waits_for_data():
     assert first_sent_s(result, 1) == pytest.approx(6.0, abs=0.02)
 
 
-def test_the_third_packet_of_a_join_is_repeated_after_two_round_trips():
-    # The second path is dark for the join's ACK, which leaves at 2 * 2 + 1 = 5 s; again at 5 + 2 * 1 s and on Linux's
-    # timer wheel, an eighth of those 2 s later at most, and the answer is there a round trip later. No plan has the
-    # outage.
-    dark = ((net.ns(4.9), net.ns(5.1)),)
-    links = (net.link(12e6, 2.0), net.link(12e6, 1.0, unannounced_ns=dark))
-    result = net.run("fixed", links, objects=net.bulk(10**9), duration_s=12, trace=True)
-    assert 8.0 <= first_sent_s(result, 1) <= 8.0 + 2.0 / 8 + 0.01
+TICKS = TcpConstants(jiffy_s=0.01)
+
+
+@pytest.mark.parametrize(("joining_s", "again_s"), [(1.0, [7.04, 9.12]), (0.1, [4.32, 4.54])])
+def test_the_third_packet_of_a_join_is_repeated_after_two_round_trips(joining_s: float, again_s: list[float]):
+    # The second path is dark for the join's ACK, which leaves a round trip after its SYN of 2 * 2 s, and for the next.
+    # Each leaves two round trips after the last, on Linux's timer wheel, whose slots are 80 ms apart two seconds away;
+    # with 0.1 s long before a SYN's timer of 1 s. Data leaves a round trip later. No plan has the outage.
+    lost = 2 * 2.0 + joining_s
+    dark = ((net.ns(lost - 0.01), net.ns(lost + 2 * joining_s + 0.2)),)
+    links = (net.link(12e6, 2.0), net.link(12e6, joining_s, unannounced_ns=dark))
+    result = net.run("fixed", links, objects=net.bulk(10**9), duration_s=14, trace=True, constants=TICKS)
+    syn, acknowledged, *again = syns_s(result, 1)
+    assert acknowledged == pytest.approx(syn + joining_s, abs=0.001)
+    assert again == pytest.approx(again_s, abs=1e-6)
+    assert first_sent_s(result, 1) == pytest.approx(again[-1] + joining_s, abs=0.001)
+
+
+def test_a_joins_round_trip_is_that_of_its_syn():
+    # 1 s for the SYN, which leaves at 2 * 2 s, and 1.2 s for the ACK at 5 s.
+    moved = replace(
+        net.link(12e6, 1.0),
+        delay_t_ns=(0, net.ns(4.9), net.ns(4.95)),
+        delay_ns=(net.ns(0.5), net.ns(0.5), net.ns(0.6)),
+    )
+    links = (net.link(12e6, 2.0), moved)
+    steps = net.run("newreno", links, objects=net.bulk(10**9), duration_s=7, trace=True).steps
+    assert steps is not None
+    assert steps.srtt_ns[steps.subflow == 1][0] == pytest.approx(net.ns(1.0), rel=1e-3)
+
+
+def test_bbrs_round_trip_of_a_join_is_as_old_as_its_syns_answer():
+    # The join's SYN leaves at 2 * 0.9 s and is answered at 2.7 s: the first ACK after 12.7 s begins PROBE_RTT, and not
+    # 10 s after data could leave, a round trip later.
+    links = (net.link(1.2e6, 0.9), net.link(1.2e6, 0.9))
+    steps = net.run(
+        "bbr", links, objects=net.bulk(10**9), scheduler="linux", duration_s=16, trace=True, constants=TICKS
+    ).steps
+    assert steps is not None
+    small = (steps.subflow == 1) & (steps.cwnd_segments == 4)
+    assert steps.t_ns[small][0] / net.S == pytest.approx(12.7, abs=0.05)
+
+
+@pytest.mark.parametrize(("joining_s", "segments"), [(0.98, 10), (1.1, 4)])
+def test_a_join_whose_syn_was_repeated_has_the_pace_of_one_segment(joining_s: float, segments: int):
+    # A write of four segments each 0.1 s goes where what is queued takes the least time (tcp_enter_loss()).
+    links = (net.link(1.2e6, 0.9), net.link(1.2e6, joining_s))
+    objects = net.live(400, (4 * net.MSS,), chunk_s=0.1)
+    trace = net.run(
+        "newreno", links, objects=objects, scheduler="linux", duration_s=6, trace=True, constants=TICKS
+    ).trace
+    assert trace is not None
+    times = trace.t_ns[(trace.event == 0) & (trace.sender == 1) & (trace.bytes > 0)]
+    assert (times < times[0] + net.ns(0.5)).sum() == segments
+
+
+@pytest.mark.parametrize(("written", "taken"), [(((8.0, 10),), 4), (((6.5, 3), (7.6, 60)), 48)])
+def test_the_answer_to_a_joins_repeated_ack_makes_its_pace_anew_while_data_is_in_flight(
+    written: tuple[tuple[float, int], ...], taken: int
+):
+    # The join sends from 6.3 s on, and an answer to the ACK of its repeated SYN comes at 7.3 s. Of the last writes, of
+    # four segments each, it takes one where nothing was in flight, and at the pace of ten segments where something was.
+    counts = [count for _, count in ((0.1, 1), *written)]
+    release = np.repeat([net.ns(at_s) for at_s, _ in ((0.1, 1), *written)], counts)
+    chunk = np.arange(len(release))
+    objects = Objects(chunk, 0 * chunk, 0 * chunk + 4 * net.MSS, release, 0 * chunk + NEVER_NS)
+    links = (net.link(1.2e6, 0.9), net.link(1.2e6, 2.2))
+    trace = net.run(
+        "newreno", links, objects=objects, scheduler="linux", duration_s=14, trace=True, constants=TICKS
+    ).trace
+    assert trace is not None
+    last = (trace.event == 0) & (trace.bytes > 0) & (trace.object >= len(chunk) - counts[-1])
+    assert (last & (trace.sender == 1)).sum() == taken
+
+
+def test_the_third_packet_of_a_join_is_not_repeated_into_the_dark():
+    # It leaves at 2 * 2 + 1 = 5 s, and finds the link gone at 5.5 s; the plan has it up again at 20 s.
+    links = (net.link(12e6, 2.0), net.link(12e6, 1.0, outages_s=((5.2, 20.0),)))
+    result = net.run("fixed", links, objects=net.bulk(10**9), duration_s=25, trace=True)
+    assert syns_s(result, 1) == pytest.approx([4.0, 5.0, 20.0], abs=0.002)
+    assert first_sent_s(result, 1) == pytest.approx(21.0, abs=0.001)
 
 
 def syns_s(result: EngineResult, subflow: int) -> list[float]:
@@ -84,9 +177,8 @@ def syns_s(result: EngineResult, subflow: int) -> list[float]:
 @pytest.mark.parametrize(("rtt_s", "repeats"), [(1.02, 0), (1.05, 1)])
 def test_a_syns_timer_is_on_the_wheel(rtt_s, repeats):
     # A second is 100 ticks of 10 ms, and goes off with the 104th
-    ticks = TcpConstants(jiffy_s=0.01)
     result = net.run(
-        "fixed", net.link(12e6, rtt_s), objects=net.bulk(net.MSS), duration_s=5, trace=True, constants=ticks
+        "fixed", net.link(12e6, rtt_s), objects=net.bulk(net.MSS), duration_s=5, trace=True, constants=TICKS
     )
     assert syns_s(result, 0) == pytest.approx([0, 1.04][: 1 + repeats], abs=1e-6)
 
@@ -138,6 +230,16 @@ def test_layers_pinned_to_a_link_that_has_not_joined_open_the_connection():
     late = objects.release_ns > net.ns(6.1)
     assert (result.objects.subflow[late] == 1).all()
     assert (result.objects.subflow[objects.release_ns < net.ns(5.9)] == 0).any()
+
+
+def test_layers_that_another_subflow_has_not_begun_go_to_their_link_once_it_has_joined():
+    # As above, but the first link is too slow for what it was given; the second sends from 2 * 2 + 2 * 1 s on.
+    links = (net.link(1.2e6, 2.0), net.link(12e6, 1.0))
+    objects = net.live(30, (150_000, 20_000))
+    result = net.run("fixed", links, objects=objects, scheduler="layer-pinned", layer_links=(1,))
+    begun_later = result.objects.first_sent_ns > net.ns(6.1)
+    assert (begun_later & (objects.release_ns < net.ns(5.9))).any()
+    assert (result.objects.subflow[begun_later] == 1).all()
 
 
 def test_lanes_start_at_once_on_every_link():

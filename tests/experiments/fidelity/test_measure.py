@@ -17,7 +17,7 @@ TRANSFER = Cell("saturated", "cubic", 1.0, 1e-3)
 
 
 def config_of(
-    cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1, *, whole: bool = False
+    cell: Cell, monkeypatch: pytest.MonkeyPatch, seed: int = 1, *, whole: bool = False, window: bool = False
 ) -> EngineConfig:
     seen: list[EngineConfig] = []
     simulate = engine.simulate
@@ -27,7 +27,7 @@ def config_of(
         return simulate(config)
 
     monkeypatch.setattr(engine, "simulate", keep)
-    measure.simulated(cell, seed, whole=whole)
+    measure.simulated(cell, seed, whole=whole, window=window)
     return seen[-1]
 
 
@@ -91,6 +91,17 @@ def test_streams_over_several_links_are_scheduled_as_linux_does(
     cell: Cell, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert config_of(cell, monkeypatch).transport.scheduler == scheduler
+
+
+@pytest.mark.parametrize(("kernel", "share_256"), [("6.12", 1460 * 256 // (1460 + 844)), ("6.1", 128)])
+def test_with_a_window_the_receiver_offers_what_the_kernels_does(
+    kernel: str, share_256: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two links and their queues of 100 packets each are less than a quarter of the least buffer, 4 MiB."""
+    cell = TRANSFER._replace(links=2, kernel=kernel)
+    assert config_of(cell, monkeypatch).transport.receive_buffer_bytes == 0
+    offered = config_of(cell, monkeypatch, window=True).transport.receive_buffer_bytes
+    assert offered == (4 << 20) * share_256 // 256
 
 
 def test_the_syns_of_subflows_that_join_keep_mptcps_own_timer_from_running_out(
