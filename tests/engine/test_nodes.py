@@ -200,15 +200,105 @@ def test_a_node_that_boots_sends_nothing():
     assert result.objects.complete_ns.min() == round((1190 + 0.01 + 1) * S)
 
 
-def test_a_restart_leaves_what_is_on_the_line_alone():
+@pytest.mark.parametrize("count", [1, 12])
+def test_a_restart_leaves_what_is_on_the_line_alone(count):
     """A packet takes 10 s there: that which has begun at 100 s and something arrives once, and all others after it."""
     keeps = Node("n", 1, storage_bytes=100 * WIRE, restart_ns=(105 * S,), keeps_over_restart=True)
     way = path(line("a", 1.2e6), Hop(1, keeps, line("b", 1200.0)))
-    result = simulate(config(way, objects=packets(12), duration_ns=2000 * S))
+    result = simulate(config(way, objects=packets(count), duration_ns=2000 * S))
     (node,) = result.nodes
-    assert node.left_packets == 25 and (result.objects.complete_ns > 0).all()  # the SYN, and 12 answers back
-    assert result.hops[1].sent_packets == 13
+    # the SYN, and an answer to each
+    assert node.left_packets == 1 + 2 * count and (result.objects.complete_ns > 0).all()
+    assert result.hops[1].sent_packets == 1 + count and node.held_packets == 0
     conserved(result)
+
+
+def kept_of(rule: str, room: int, came: list[tuple[int, int]], service: int) -> list[int]:
+    """Which of the packets that come, with their layers, a node sends that has room for so many, one after the other.
+
+    At one instant what comes is before the end of a service; what is in service stays."""
+    waiting: list[int] = []
+    served: list[int] = []
+    ends = NEVER_NS
+    for number, (at, layer) in enumerate([*came, (NEVER_NS, 0)]):
+        while ends < at:
+            served += waiting[:1]
+            ends = ends + service if waiting else NEVER_NS
+            del waiting[:1]
+        if at == NEVER_NS:
+            break
+        if ends < NEVER_NS and len(waiting) + 1 >= room:
+            above = [other for other in waiting if came[other][1] > layer]
+            if rule == "drop-head" and waiting:
+                del waiting[0]
+            elif rule == "lowest-layer" and above:
+                waiting.remove(max(above, key=lambda other: (came[other][1], other)))
+            else:
+                continue
+        if ends == NEVER_NS:
+            served, ends = [*served, number], at + service
+        else:
+            waiting.append(number)
+    return sorted(served)
+
+
+@pytest.mark.parametrize("rule", ["drop-tail", "drop-head", "lowest-layer"])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_node_keeps_that_sends_meanwhile(rule, seed):
+    """Nothing is heard of it before all is there: the answers would take room, too."""
+    rng = Random(seed)
+    first, room, layers = line("a", 1.2e6), rng.randint(1, 6), rng.randint(2, 4)
+    last = line("b", rng.choice((120e3, 240e3, 400e3)), 40.0)
+    way = path(first, Hop(1, Node("n", 1, storage_bytes=room * WIRE, when_full=rule), last))
+    result = simulate(
+        config(way, objects=packets(90, rng.choice((0.03, 0.05)), layers=layers), duration_ns=175 * S)
+    )
+    came = sorted(zip(expected(first, (), result.objects.first_sent_ns), range(90), strict=True))
+    served = kept_of(
+        rule, room, [(at, number % layers) for at, number in came], round(WIRE * 8e9 / last.rate_bps)
+    )
+    assert (
+        sorted(came[place][1] for place in served)
+        == np.flatnonzero(result.objects.first_arrival_ns >= 0).tolist()
+    )
+    assert 0 < len(served) < 90
+    conserved(result)
+
+
+def test_at_one_instant_what_comes_is_before_the_end_of_a_service_in_the_order_of_links():
+    """A packet leaves at 401.02 s, when one comes over each of two links: there is room for one of them."""
+    shared = Hop(9, Node("n", 1, storage_bytes=2 * WIRE), line("b", 1.2e6, 40.0))
+    objects = replace(packets(3), release_ns=np.array([400 * S, 400 * S + S // 100, 400 * S + S // 100]))
+    result = simulate(
+        config(
+            path(line("a", 1.2e6), shared),
+            path(line("c", 1.2e6), shared),
+            objects=objects,
+            duration_ns=475 * S,
+            transport={"scheduler": "round-robin", "mode": "lanes"},
+        )
+    )
+    assert result.objects.subflow.tolist() == [0, 1, 0]
+    assert (result.objects.first_arrival_ns >= 0).tolist() == [True, False, True], "over the first link first"
+    assert result.nodes[0].dropped_packets == 1 and result.nodes[0].most_held_bytes == 2 * WIRE
+
+
+@pytest.mark.parametrize(("late_ns", "lost"), [(0, 0), (1, 1)])
+def test_what_comes_as_a_node_is_up_again_is_not_lost(late_ns, lost):
+    """The packet is there at 101.01 s."""
+    node = Node("n", 1, storage_bytes=10**6, restart_ns=(90 * S,), boot_ns=11 * S + S // 100 + late_ns)
+    way = path(line("a", 1.2e6), Hop(1, node, line("b", 1.2e6)))
+    result = simulate(config(way, objects=packets(1), duration_ns=200 * S))
+    assert result.nodes[0].lost_in_restarts_packets == lost
+
+
+def test_the_most_that_a_node_held_stays_said():
+    """12 packets until the contact at 1,000 s, and one at 1,500 s."""
+    objects = packets(13)
+    objects = replace(objects, release_ns=np.append(objects.release_ns[:12], 1500 * S))
+    hop = Hop(1, Node("n", 1, storage_bytes=10**6), line("b", 1.2e6, outages_ns=((50 * S, 1000 * S),)))
+    result = simulate(config(path(line("a", 1.2e6), hop), objects=objects, duration_ns=2000 * S))
+    assert (result.objects.complete_ns > 0).all() and result.nodes[0].most_held_bytes == 12 * WIRE
 
 
 def test_others_datagrams_wait_in_the_storage_and_take_the_line():
