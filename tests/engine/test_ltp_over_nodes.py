@@ -83,7 +83,7 @@ def test_timers_wait_for_the_contacts_of_all_hops(direction):
 
 def test_what_a_further_hop_loses_is_repaired():
     loss = Loss("packet", rate=0.2)
-    way = path(line("a"), Hop(1, node(1), line("b", delay_s=5.0, loss=loss, up_loss=loss)))
+    way = path(line("a", up_loss=loss), Hop(1, node(1), line("b", delay_s=5.0, loss=loss, up_loss=loss)))
     result = simulate(config(way, objects=layers(60, segments=10)))
     assert (result.objects.complete_ns > 0).all() and result.hops[1].lost_packets > 60
     assert (result.objects.delivered_bytes == 14_600).all()
@@ -165,3 +165,18 @@ def test_a_node_that_splits_has_no_ltp():
     way = path(line("a"), Hop(1, Node("n", 1, "split", 10**6), line("b")))
     with pytest.raises(ValueError, match="only TCP has connections to split"):
         simulate(config(way, objects=layers(3)))
+
+
+def test_of_segments_that_wait_base_layers_stay_longest():
+    """Every 10 s a base layer and one above it, of a segment each; the second hop is away, its node has room for ten."""
+    count = 20
+    objects = replace(
+        layers(count, segments=1),
+        chunk=np.arange(count) // 2,
+        layer=np.arange(count) % 2,
+        release_ns=np.arange(count) // 2 * 10 * S,
+    )
+    far = line("b", delay_s=500.0, outages_ns=((0, 300 * S),), up_outages_ns=())
+    way = path(line("a"), Hop(1, node(1, 10 * WIRE, when_full="lowest-layer"), far))
+    result = simulate(config(way, objects=objects, duration_ns=820 * S))
+    assert np.flatnonzero(result.objects.complete_ns > 0).tolist() == list(range(0, count, 2))
