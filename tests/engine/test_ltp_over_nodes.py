@@ -168,7 +168,7 @@ def test_a_node_that_splits_has_no_ltp():
 
 
 def test_of_segments_that_wait_base_layers_stay_longest():
-    """Every 10 s a base layer and one above it, of a segment each; the second hop is away, its node has room for ten."""
+    """Every 10 s two layers of a segment each; the second hop is away, and its node has room for ten segments."""
     count = 20
     objects = replace(
         layers(count, segments=1),
