@@ -302,3 +302,19 @@ def test_a_circle_is_refused():
     other = path(line("d"), Hop(3, node(2), line("e")), Hop(4, node(1), line("f")))
     with pytest.raises(ValueError, match="lead in a circle"):
         stages_of(config(one, other, objects=layers(3)))
+
+
+def test_a_node_that_boots_sends_nothing():
+    """What waits for the contact at 1,000 s leaves 190 s later, with the boot's end."""
+    boots = node(1, restart_ns=(990 * S,), boot_ns=200 * S, keeps_over_restart=True)
+    away = line("b", delay_s=5.0, outages_ns=((0, 1000 * S),))
+    result = simulate(config(path(line("a", delay_s=1.0), Hop(1, boots, away)), objects=layers(20)))
+    assert result.objects.complete_ns.min() == 1190 * S + round(0.3 * S) + 5 * S
+
+
+def test_a_node_that_boots_hears_nothing():
+    """What comes at 101.3 s would leave at 105 s, with the boot's end: it is sent again, by a timer of 2 s at least."""
+    boots = node(1, restart_ns=(95 * S,), boot_ns=10 * S, keeps_over_restart=True)
+    way = path(line("a", delay_s=1.0), Hop(1, boots, line("b", delay_s=5.0)))
+    result = simulate(config(way, objects=layers(20)))
+    assert result.objects.complete_ns[10] > 106 * S + round(0.3 * S) + 5 * S
