@@ -66,7 +66,7 @@ Time Craft::send(Time now, std::size_t subflow, std::int64_t number, std::uint32
     seal(datagram_);
     sockets_[subflow].send(datagram_, nullptr);
 
-    return lines_[line(plan_.paths[subflow].link)].transmit(now, bytes + header_bytes).wait_ns;
+    return lines_[plan_.begins_as(plan_.paths[subflow].link)].transmit(now, bytes + header_bytes).wait_ns;
 }
 
 Piece Craft::piece(const Source& source) const {
@@ -139,15 +139,10 @@ void Craft::forget(std::uint32_t block) {
     words_[block].swap(none);
 }
 
-std::size_t Craft::line(std::size_t link) const {
-    const int first = plan_.engine.links[link].first_hop_of;
-    return first < 0 ? link : static_cast<std::size_t>(first);
-}
-
-Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[line(link)].at(now).queue_ns(now); }
+Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[plan_.begins_as(link)].at(now).queue_ns(now); }
 
 std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
-    return lines_[line(link)].at(now).queue_bytes(now);
+    return lines_[plan_.begins_as(link)].at(now).queue_bytes(now);
 }
 
 void Craft::see(const links::Queues& queues) {

@@ -59,7 +59,6 @@ private:
     Word& word(std::uint32_t block, std::uint32_t number);
     Piece piece(const Source& source) const;
     // Paths over nodes may begin on one.
-    std::size_t line(std::size_t link) const;
 
     const Plan& plan_;
     const dstcc::BlockMap& map_;

@@ -16,13 +16,9 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
     enter(plan.earth_ns);
     const dstcc::TransportConfig& transport = plan.engine.transport;
     const auto full = static_cast<std::uint32_t>(transport.mss_bytes + transport.header_bytes);
-    for (const dstcc::LinkConfig& link : plan.engine.links) {
-        const dstcc::LinkConfig& last = link.onward.empty() ? link : link.onward.back().line;
-        const std::size_t own = uplinks_.size();
-        uplinks_.push_back(links::Direction::seen(last, true, plan.engine.seed, own, full));
-        std::size_t whose = 0;
-        while (plan.lines[whose].second != plan.lines[own].second) ++whose;
-        uplink_.push_back(whose);
+    for (std::size_t own = 0; own < plan.engine.links.size(); ++own) {
+        uplinks_.push_back(links::Direction::seen(plan.last_hop(own), true, plan.engine.seed, own, full));
+        uplink_.push_back(plan.ends_as(own));
     }
     for (const std::string& earth : plan.earths) sockets_.emplace_back(address(earth, kEarthPort), nullptr);
     for (std::size_t s = 0; s < plan.paths.size(); ++s)

@@ -29,6 +29,22 @@ struct Plan {
     std::vector<std::pair<std::size_t, std::size_t>> lines;  // likewise: where it begins and where it ends, in `queues`
     std::vector<Path> paths;                                 // by subflow
     transfer::Plan payloads;                                 // objects and their files
+
+    // Of the links that begin, and of those that end, on the same line the first.
+    std::size_t begins_as(std::size_t link) const {
+        const int first = engine.links[link].first_hop_of;
+        return first < 0 ? link : static_cast<std::size_t>(first);
+    }
+    std::size_t ends_as(std::size_t link) const {
+        std::size_t first = 0;
+        while (lines[first].second != lines[link].second) ++first;
+        return first;
+    }
+    // A link's last hop: what comes back begins on it.
+    const dstcc::LinkConfig& last_hop(std::size_t link) const {
+        const dstcc::LinkConfig& of = engine.links[link];
+        return of.onward.empty() ? of : of.onward.back().line;
+    }
 };
 
 Plan read_plan(const std::string& path);

@@ -83,8 +83,8 @@ def misfit_of_transport(scenario: Scenario) -> str | None:
         return None
     if scenario.transport.restart is not None:
         return "transport.restart: each connection has a guest, whose nodes would begin empty"
-    if any(name in TRANSFERS for name in scenario.transport.congestion):
-        return "transport.congestion: 'ltp' over nodes exists in the simulator only"
+    if scenario.coding is not None and any(name in TRANSFERS for name in scenario.transport.congestion):
+        return "coding: 'ltp' with repair segments over nodes exists in the simulator only"
     return None
 
 

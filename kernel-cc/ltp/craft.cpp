@@ -41,7 +41,7 @@ Craft::Craft(const Plan& plan, const dstcc::LtpBlocks& blocks, const dstcc::Matr
     lines_.reserve(links);  // they are pointed at
     for (std::size_t l = 0; l < links; ++l) {
         lines_.push_back(links::Direction::seen(plan.engine.links[l], false, plan.engine.seed, l, blocks.full_bytes()));
-        ways_.emplace_back(*this, lines_[l], l);
+        ways_.emplace_back(*this, lines_[plan.begins_as(l)], l);
     }
     coded::enter(plan.craft_ns);
     for (std::size_t l = 0; l < links; ++l)

@@ -64,7 +64,7 @@ public:
     void forget(std::int64_t matrix) { matrices_.forget(static_cast<std::uint64_t>(matrix)); }
 
     // Until when what was put on a link's line keeps it.
-    Time busy_ns(std::size_t link) const { return lines_[link].line().busy_ns(); }
+    Time busy_ns(std::size_t link) const { return lines_[plan_.begins_as(link)].line().busy_ns(); }
     std::int64_t dropped() const;
     std::int64_t peak_bytes() const { return matrices_.peak_bytes(); }
     unsigned lost() const;

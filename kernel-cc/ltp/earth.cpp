@@ -25,8 +25,8 @@ Earth::Earth(const Plan& plan, const dstcc::LtpBlocks& blocks, Check check, Whol
     const std::size_t links = plan.engine.links.size();
     lines_.reserve(links);  // they are pointed at
     for (std::size_t l = 0; l < links; ++l) {
-        lines_.push_back(links::Direction::seen(plan.engine.links[l], true, plan.engine.seed, l, blocks.full_bytes()));
-        ways_.emplace_back(*this, lines_[l], l);
+        lines_.push_back(links::Direction::seen(plan.last_hop(l), true, plan.engine.seed, l, blocks.full_bytes()));
+        ways_.emplace_back(*this, lines_[plan.ends_as(l)], l);
     }
     coded::enter(plan.earth_ns);
     for (std::size_t l = 0; l < links; ++l)

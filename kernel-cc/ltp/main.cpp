@@ -53,11 +53,14 @@ public:
         const std::uint32_t full = blocks_.full_bytes();
         std::int32_t subflow = 0;
         for (std::size_t l = 0; l < links_; ++l) {
-            plans_.emplace_back(planned(config_.links[l], plan.tick), config_.transport.header_bytes);
-            const dstcc::AnswerClock clock(plans_[l], full);
-            sending_.add({craft_.way(l), plans_[l].down(), full, blocks_.told_bps(l)}, clock,
+            const dstcc::LinkConfig path = planned(config_.links[l], plan.tick);
+            plans_.emplace_back(path, config_.transport.header_bytes);
+            const dstcc::PathPlans::Ends ends =
+                path.onward.empty() ? path_plans_.alone(plans_[l], full)
+                                    : path_plans_.over_nodes(path, plans_[l], full, dstcc::paths_from(config_, l));
+            sending_.add({craft_.way(l), *ends.down, full, blocks_.told_bps(l), ends.sharers}, ends.clock,
                          static_cast<std::int16_t>(subflow));
-            receiving_.add({earth_.way(l), plans_[l].up(), full, 0}, clock);
+            receiving_.add({earth_.way(l), *ends.up, full, 0}, ends.clock);
             subflow_.push_back(subflow);
             subflow += config_.links[l].subflows;
         }
@@ -199,6 +202,7 @@ private:
     Time last_arrival() const {
         Time last = 0;
         for (std::size_t l = 0; l < links_; ++l) {
+            if (!config_.links[l].onward.empty()) return kNever / 2;  // what waits in nodes is not known
             const Time busy = craft_.busy_ns(l);
             last = std::max(last, busy + plans_[l].light_ns(busy));
         }
@@ -234,6 +238,7 @@ private:
     Quick sending_lines_{plan_.engine.links.size()}, receiving_lines_{plan_.engine.links.size()};
     Timers sending_timers_{plan_.engine.links.size() + 2}, receiving_timers_{plan_.engine.links.size()};
     std::vector<dstcc::ContactPlan> plans_;
+    dstcc::PathPlans path_plans_{links_};
     dstcc::LtpSendingEnd sending_;
     dstcc::LtpReceivingEnd receiving_;
     std::vector<std::int32_t> subflow_;

@@ -59,13 +59,10 @@ def scenario(
 
 
 def trial(given: Scenario, seed: int = 3) -> EngineConfig:
-    config = engine_config(
-        given,
-        draw_trial(given, load_source(given), seed),
-        given.transport.congestion[0],
-        given.transport.scheduler[0],
-    )
-    return config if config.coding is None else in_words(config)
+    congestion = given.transport.congestion[0]
+    scheduler = "none" if congestion == "ltp" else given.transport.scheduler[0]
+    config = engine_config(given, draw_trial(given, load_source(given), seed), congestion, scheduler)
+    return in_words(config) if given.transport.mode == "coded" else config
 
 
 def in_slots(result: EngineResult, config: EngineConfig) -> Any:
@@ -134,6 +131,32 @@ def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simula
     a, b, _ = carried.nodes
     assert a.dropped_packets > 100
     assert b.lost_in_restarts_packets > 10
+
+
+@pytest.mark.usefixtures("kernel")
+def test_ltp_over_paths_that_share_a_link_and_a_store_is_the_simulators() -> None:
+    """Both paths begin on one link, where they have one queue and half of its rate each; one has an outage ahead, which
+    the other's blocks do not wait for. A block is 5 packets: a look's delay moves one to the other path."""
+    links = (
+        ("rover", "a", {"rate_bps": 200_000, "delay_s": 0.5}),
+        ("a", "b", {"rate_bps": 170_000, "delay_s": 2, "outages": [[30, 50]]}),
+        ("b", "earth", {"rate_bps": 170_000, "delay_s": 1}),
+        ("a", "earth", {"rate_bps": 90_000, "delay_s": 2}),
+    )
+    nodes: dict[str, dict[str, Any]] = {
+        name: {"storage_bytes": 4_000_000} if name in "ab" else {} for name in ("rover", "a", "b", "earth")
+    }
+    config = trial(scenario({"congestion": "ltp"}, nodes, links, ((0, 1, 2), (0, 3))))
+    assert config.links[1].first_hop_of == 0
+    carried, simulated = backend.run(config, tick_ns=LOOK_NS), simulate(config)
+    mine, theirs = in_slots(carried, config), in_slots(simulated, config)
+    assert np.abs(mine - theirs).max() <= 0.03 * theirs[-1]
+    for one in (carried, simulated):
+        assert 0.2 < np.mean(one.objects.subflow == 0) < 0.35
+    held = [one.nodes[0].most_held_bytes for one in (carried, simulated)]
+    assert held[0] == pytest.approx(held[1], rel=0.2)
+    sent = [[hop.sent_packets for hop in one.hops] for one in (carried, simulated)]
+    assert sent[0] == pytest.approx(sent[1], rel=0.05)
 
 
 @pytest.mark.usefixtures("kernel")
@@ -290,18 +313,15 @@ def test_what_a_kernels_nodes_have_not_is_refused_by_name(node: dict[str, Any], 
     assert problem.startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("transport", "said"),
-    [
-        ({"congestion": "ltp"}, "transport.congestion: 'ltp' over nodes exists in the simulator only"),
-        (
-            {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
-            "transport.restart: each connection has a guest, whose nodes would begin empty",
-        ),
-    ],
-)
-def test_what_only_the_simulators_nodes_have_is_refused_by_name(transport: dict[str, Any], said: str) -> None:
-    assert (misfit(scenario(transport)) or "").startswith(said)
+def test_what_only_the_simulators_nodes_have_is_refused_by_name() -> None:
+    given = scenario({"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}})
+    said = "transport.restart: each connection has a guest, whose nodes would begin empty"
+    assert (misfit(given) or "").startswith(said)
+    document = scenario({"congestion": "ltp"}).model_dump(by_alias=True, exclude_unset=True)
+    assert misfit(Scenario.model_validate(document)) is None
+    document["coding"] = {"repair": "delayed-feedback", "block_s": 5}
+    said = "coding: 'ltp' with repair segments over nodes exists in the simulator only"
+    assert (misfit(Scenario.model_validate(document)) or "").startswith(said)
 
 
 def test_a_host_has_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
       blocks_(config.transport, config.objects),
       arrivals_(places.receiving),
       settlement_(config.objects.size()),
+      path_plans_(links.size()),
       sending_(config.transport, config.coding, blocks_, headers_, places.sending.from(links.size()), places.timers,
                settlement_),
       receiving_(config.coding, config.seed, blocks_, headers_, places.receiving.from(links.size()), places.answers,
@@ -26,25 +27,21 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
     if (coding()) headers_.of_block.assign(config.objects.size(), -1);
     down_.reserve(links.size());  // these are pointed at
     up_.reserve(links.size());
-    over_nodes_.reserve(2 * links.size());
     std::int32_t subflow = 0;
     for (std::size_t l = 0; l < links.size(); ++l) {
         down_.emplace_back(links[l].down, l, places.receiving, settlement_);
         up_.emplace_back(links[l].up, l, places.sending, settlement_);
-        AnswerClock clock(plans[l], full);
-        const PlannedWay *down = &plans[l].down(), *up = &plans[l].up();
-        int sharers = 1;
-        if (links[l].network != nullptr) {
-            const PlannedPath& there = over_nodes_.emplace_back(config.links[l], false, full);
-            const PlannedPath& back = over_nodes_.emplace_back(config.links[l], true, full);
-            clock.go_over(there, back);
+        const bool over_nodes = links[l].network != nullptr;
+        if (over_nodes) {
             down_.back().go_over(links[l], false);
             up_.back().go_over(links[l], true);
-            up = &back.own();
-            sharers = paths_from(config, l);
         }
-        sending_.add({down_[l], *down, full, blocks_.told_bps(l), sharers}, clock, static_cast<std::int16_t>(subflow));
-        receiving_.add({up_[l], *up, full, 0}, clock);
+        const PathPlans::Ends ends =
+            over_nodes ? path_plans_.over_nodes(config.links[l], plans[l], full, paths_from(config, l))
+                       : path_plans_.alone(plans[l], full);
+        sending_.add({down_[l], *ends.down, full, blocks_.told_bps(l), ends.sharers}, ends.clock,
+                     static_cast<std::int16_t>(subflow));
+        receiving_.add({up_[l], *ends.up, full, 0}, ends.clock);
         subflow_.push_back(subflow);
         subflow += config.links[l].subflows;
     }

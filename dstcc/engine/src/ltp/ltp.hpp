@@ -87,7 +87,7 @@ private:
     QuickHeads arrivals_;
     MatrixHeaders headers_;
     Settlement settlement_;
-    std::vector<PlannedPath> over_nodes_;  // to Earth, and back
+    PathPlans path_plans_;
     std::vector<Way<DownSegment>> down_;
     std::vector<Way<UpSegment>> up_;
     LtpSendingEnd sending_;

@@ -129,4 +129,28 @@ private:
     std::uint32_t full_bytes_;
 };
 
+// What both ends plan with, path by path: a clock for answers, their own lines, and how many paths share the sender's.
+class PathPlans {
+public:
+    struct Ends {
+        AnswerClock clock;
+        const PlannedWay *down, *up;
+        int sharers = 1;
+    };
+    explicit PathPlans(std::size_t paths) { over_nodes_.reserve(2 * paths); }  // they are pointed at
+    Ends alone(const ContactPlan& plan, std::uint32_t full_bytes) const {
+        return {AnswerClock(plan, full_bytes), &plan.down(), &plan.up()};
+    }
+    Ends over_nodes(const LinkConfig& path, const ContactPlan& plan, std::uint32_t full_bytes, int sharers) {
+        const PlannedPath& there = over_nodes_.emplace_back(path, false, full_bytes);
+        const PlannedPath& back = over_nodes_.emplace_back(path, true, full_bytes);
+        Ends ends{AnswerClock(plan, full_bytes), &plan.down(), &back.own(), sharers};
+        ends.clock.go_over(there, back);
+        return ends;
+    }
+
+private:
+    std::vector<PlannedPath> over_nodes_;  // to Earth, and back
+};
+
 }  // namespace dstcc
