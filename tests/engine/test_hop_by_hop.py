@@ -86,6 +86,25 @@ def test_what_waits_for_a_contact_leaves_with_it():
     assert [hop.lost_packets for hop in result.hops] == [0, 0]
 
 
+@pytest.mark.parametrize(("loss", "seed"), [(0.0, 1), (0.3, 1), (0.3, 5)])
+def test_what_a_node_refuses_goes_over_another(loss: float, seed: int) -> None:
+    """The first node has room for two layers, and nobody knows that its next hop is away: the others go by the second.
+    The two are given up after so many retries. A refusal whose answer is lost comes again, when the other link may
+    have the block: it is of no concern then."""
+    lossy: dict[str, Any] = {"loss": Loss("packet", loss), "up_loss": Loss("packet", loss)}
+    dark = ((0, 2000 * S),)
+    full = path(
+        line("a", delay_s=1.0, **lossy),
+        Hop(1, node(1, 2 * 3 * WIRE), line("b", delay_s=5.0, unannounced_ns=dark)),
+    )
+    other = path(line("c", delay_s=2.0, **lossy), Hop(2, node(2), line("d", delay_s=6.0)))
+    result = simulate(config(full, other, objects=layers(20), seed=seed))
+    assert [one.came_packets for one in result.nodes] == [2, 18]
+    assert np.count_nonzero(result.objects.complete_ns >= 0) == 18
+    assert np.count_nonzero(result.objects.given_up) == 2
+    conserved(result)
+
+
 def test_a_sender_keeps_what_a_node_has_no_room_for():
     """The node has room for two layers, and its next hop is away until 2,000 s: the sender tries again, and nothing is
     lost."""

@@ -82,13 +82,15 @@ void LtpSendingEnd::queue_repair(std::size_t l, Repair&& repair) {
 void LtpSendingEnd::handle_segment(Time now, std::size_t l, const UpSegment& segment,
                                    const std::vector<Range>& claims) {
     now_ = now;
-    const Session* const session = segment.kind == UpSegment::kFeedback ? nullptr : sessions_.find(segment.block);
+    const Session* session = segment.kind == UpSegment::kFeedback ? nullptr : sessions_.find(segment.block);
     switch (segment.kind) {
         case UpSegment::kFeedback:
             return links_[l].rule->heard(segment.end, segment.begin, segment.claims == 1);
         case UpSegment::kReport:
             return handle_report(l, segment, claims);
         case UpSegment::kRefusal:
+            // One that is repeated, as its answer was lost, is of a session before, if another link has the block by now.
+            if (session != nullptr && session->link != l) session = nullptr;
             if (session != nullptr && !session->cancelling && segment.waited) {
                 put_off(l, segment.block);
             } else if (session != nullptr && !session->cancelling) {

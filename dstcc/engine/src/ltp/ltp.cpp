@@ -100,11 +100,6 @@ void Ltp::lose_beyond(std::size_t l, const std::vector<std::uint32_t>& layers) {
 }
 
 // Over which it went last.
-std::size_t Ltp::link_of(std::uint32_t layer) const {
-    const auto& of = subflow_;
-    return static_cast<std::size_t>(std::find(of.begin(), of.end(), sending_.layers()[layer].subflow) - of.begin());
-}
-
 void Ltp::handle_slot(Time now) {
     sending_.handle_slot(now);
     forget();

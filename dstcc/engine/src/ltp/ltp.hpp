@@ -55,7 +55,7 @@ public:
     void turn_off_beyond(Time now, std::size_t l, Time until) { receiving_.turn_off(now, l, until); }
     void lose(const std::vector<std::uint32_t>& layers);
     void lose_beyond(std::size_t l, const std::vector<std::uint32_t>& layers);
-    std::size_t link_of(std::uint32_t layer) const;
+    std::size_t link_of(std::uint32_t layer) const { return receiving_.link_of(layer); }
     Settlement& settlement() { return settlement_; }
     const Settlement& settlement() const { return settlement_; }
 

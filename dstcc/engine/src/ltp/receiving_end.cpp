@@ -12,7 +12,8 @@ LtpReceivingEnd::LtpReceivingEnd(const CodingConfig& coding, std::uint64_t seed,
       lines_(lines),
       timers_(timers),
       sessions_(blocks.size()),
-      parts_(blocks.size()) {}
+      parts_(blocks.size()),
+      came_over_(blocks.size(), 0) {}
 
 void LtpReceivingEnd::add(const Line<UpSegment>& line, const AnswerClock& clock) {
     lines_.add(line);
@@ -130,6 +131,7 @@ void LtpReceivingEnd::take(std::uint32_t block, Session& session, std::int64_t b
     if (red) hol_wait_byte_s_ += static_cast<double>(up) * since_first - session.held_byte_s;
     DSTCC_CHECK(parts.delivered_bytes == blocks_.payload(block) && parts.complete_ns < 0, "bytes are delivered once");
     parts.complete_ns = now_;
+    came_over_[block] = static_cast<std::uint16_t>(session.link);
     settlement_.complete(block);
 }
 

@@ -58,6 +58,8 @@ public:
 
     // --- for observers
     const std::vector<BlockParts>& blocks() const { return parts_; }
+    // Over which a block became whole here: one that a node refused may come over another than it was first sent on.
+    std::size_t link_of(std::uint32_t block) const { return came_over_[block]; }
     const MatrixArrival& matrix(std::size_t number) const;
     std::int64_t arrived_payload() const { return arrived_payload_; }
     std::int64_t recovered_payload() const { return recovered_payload_; }
@@ -145,6 +147,7 @@ private:
     std::vector<Link> links_;
     Sessions<Session> sessions_;
     std::vector<BlockParts> parts_;
+    std::vector<std::uint16_t> came_over_;  // by block that is whole: the link
     std::deque<MatrixArrival> matrices_;
     std::int64_t arrived_payload_ = 0, recovered_payload_ = 0, delivered_payload_ = 0, duplicate_payload_ = 0,
                  hol_payload_ = 0, timeouts_ = 0;
