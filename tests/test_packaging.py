@@ -60,6 +60,7 @@ def test_every_file_beside_the_modules_is_package_data() -> None:
         for name, patterns in data.items()
         for pattern in patterns.split(",")
         for path in packages[name].glob(pattern.strip())
+        if path.is_file()
     }
     present = {path for folder in packages.values() for path in folder.rglob("*") if path.is_file()}
     whole = [folder for name, folder in packages.items() if name.startswith(DATA_ONLY)]
