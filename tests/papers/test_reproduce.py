@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dstcc.atomic import SUFFIX
 from dstcc.errors import InputError
 from dstcc.papers.cells import Outcome, Store
 from dstcc.papers.model import read_paper
@@ -27,10 +28,11 @@ def run(folder: Path, out: Path, **options) -> Reproduced:
 
 
 def written(out: Path) -> dict[str, bytes]:
+    """The files of ``out`` by name, without the hidden ones that a killed process was writing (see dstcc.atomic)."""
     return {
         path.relative_to(out).as_posix(): path.read_bytes()
         for path in sorted(out.rglob("*"))
-        if path.is_file()
+        if path.is_file() and not (path.name.startswith(".") and path.suffix == SUFFIX)
     }
 
 
