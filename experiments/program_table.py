@@ -1,4 +1,4 @@
-"""Twelve of Debian's programs at the Moon and Mars: as they come, and with what they need.
+"""Twelve of Debian's programs at the Moon, Mars and Jupiter: as they come, and with what they need.
 
     python -m experiments.program_table [--only moon] [-o docs/tables/programs.csv]
 
@@ -10,6 +10,7 @@ wanted, or how it ended: its exit code and the last line that it printed. A prog
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,8 @@ import click
 from dstcc.atomic import atomic_write
 from dstcc.errors import MissingCapabilityError
 
-DISTANCES = {"moon": 1.28, "mars": 182.0}
-"""One way, in seconds: 384,000 km, 0.365 astronomical units."""
+DISTANCES = {"moon": 1.28, "mars": 182.0, "jupiter": 2_580.0}
+"""One way, in seconds: 384,000 km, 0.365 and 5.17 astronomical units."""
 ROUNDS = 24
 """Round trips that each program has."""
 SCENARIO = """
@@ -43,8 +44,8 @@ queue_bytes = 3_000_000
 
 @dataclass(frozen=True)
 class Program:
-    """A client, as a shell's line, and its server. ``{patience}`` is the time that all have; a line succeeds when the
-    client has what it wanted."""
+    """A client, as a shell's line, and its server. ``{patience}`` is the time that all have, ``{16_bits}`` that or the
+    most that two bytes hold; a line succeeds when the client has what it wanted."""
 
     server: str
     as_it_comes: str
@@ -66,7 +67,7 @@ PROGRAMS: dict[str, Program] = {
     "dig": Program(
         "exec dnsmasq -k -C /dev/null -R -h -u root --pid-file=/run/earth/dns.pid --address=/a.test/192.0.2.1",
         "dig @earth a.test +short | grep -qx 192.0.2.1",
-        "dig @earth a.test +short +tries=1 +time={patience} | grep -qx 192.0.2.1",
+        "dig @earth a.test +short +tries=1 +time={16_bits} | grep -qx 192.0.2.1",
         "+time",
         ("dig", "dnsmasq"),
     ),
@@ -130,7 +131,7 @@ PROGRAMS: dict[str, Program] = {
         ("socat",),
     ),
     "redis-cli": Program(
-        "exec redis-server --bind 0.0.0.0 --protected-mode no --save '' --dir /run/earth",
+        "exec redis-server --hz 1 --bind 0.0.0.0 --protected-mode no --save '' --dir /run/earth",
         "redis-cli -h earth PING | grep -qx PONG",
         None,
         "",
@@ -148,14 +149,18 @@ PROGRAMS: dict[str, Program] = {
     ),
 }
 DRIVER = """
-import json, subprocess, sys, time
+import json, signal, subprocess, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
 lines, limit = json.load(open('/run/here/lines.json')), float(sys.argv[1])
 begun, running, said = time.monotonic(), {}, {}
+def unblock():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 for name, line in lines.items():
     out = open(f'/run/craft/{name}.out', 'w+')
-    running[name] = (subprocess.Popen(['sh', '-c', line], stdin=subprocess.DEVNULL, stdout=out, stderr=out), out)
-while running and time.monotonic() - begun < limit:
-    time.sleep(0.25)
+    program = subprocess.Popen(['sh', '-c', line], stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=unblock)
+    running[name] = (program, out)
+while running and (left := begun + limit - time.monotonic()) > 0:
+    signal.sigtimedwait({signal.SIGCHLD}, left)
     for name, (process, out) in list(running.items()):
         if process.poll() is None:
             continue
@@ -197,11 +202,12 @@ def prepare(folder: Path) -> None:
 def lines(patience_s: float) -> dict[str, str]:
     """The clients' lines, by the program's name; with what it needs ``+`` behind it."""
     ssh = f"-i /run/here/{KEY} -F none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/run/craft/known"
+    meant = {"{patience}": f"{patience_s:.0f}", "{16_bits}": f"{min(patience_s, 65_535):.0f}", "{ssh}": ssh}
     found = {}
     for name, one in PROGRAMS.items():
         for mark, line in (("", one.as_it_comes), ("+", one.patient)):
             if line is not None:
-                found[name + mark] = line.replace("{patience}", f"{patience_s:.0f}").replace("{ssh}", ssh)
+                found[name + mark] = re.sub(r"\{\w+\}", lambda word: meant[word[0]], line)
     return found
 
 

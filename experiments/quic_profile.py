@@ -239,6 +239,12 @@ def shown(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds:.2f}"
 
 
+def certify(folder: str, key: str = "ed25519") -> None:
+    """Put the server's key and certificate there."""
+    words = f"openssl req -x509 -newkey {key} -nodes -days 365 -subj /CN=earth -out cert.pem -keyout key.pem"
+    subprocess.run(words.split(), check=True, cwd=folder, capture_output=True)
+
+
 def begin(folder: str) -> None:
     """Be where the server finds its certificate. An Ed25519 signature always has 64 bytes; ECDSA's differ between runs,
     and what a small store drops with them."""
@@ -264,24 +270,7 @@ def main(jobs: int, every: int, first: int, output: Path | None) -> None:
             tempfile.TemporaryDirectory() as folder,
             ProcessPoolExecutor(jobs, initializer=begin, initargs=(folder,)) as pool,
         ):
-            words = (
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ed25519",
-                "-nodes",
-                "-days",
-                "365",
-                "-subj",
-                "/CN=earth",
-            )
-            subprocess.run(
-                [*words, "-out", "cert.pem", "-keyout", "key.pem"],
-                check=True,
-                cwd=folder,
-                capture_output=True,
-            )
+            certify(folder)
             for row in pool.map(point_of, left):
                 rows[row["point"]] = row
                 click.echo(",".join(map(str, row.values())))

@@ -51,6 +51,8 @@ gstreamer1.0-tools  likewise
 libcoap3-bin     likewise
 mosquitto        likewise
 mosquitto-clients  likewise
+ngtcp2-client    fetches a page over HTTP/3 (examples/quic/ngtcp2.toml)
+ngtcp2-server    likewise
 ntpsec-ntpdig    likewise
 openssh-client   likewise
 openssh-server   likewise

@@ -125,8 +125,9 @@ def make_plan(
                 other = units[first[piece.key]]
                 raise InputError(
                     f"{study.name}: {other.id} of {point_words(study, work.points[other.cell])} and {unit.id} of "
-                    f"{point_words(study, work.points[number])} are the same trial: something that varies has no "
-                    "effect there; [[exclude]] leaves one out"
+                    f"{point_words(study, work.points[number])} are the same trial: "
+                    f"{_varied(study, work.points[other.cell], work.points[number])} has no effect there; [[exclude]] "
+                    "leaves one out"
                 )
             first[piece.key] = len(units)
             units.append(unit)
@@ -137,6 +138,12 @@ def make_plan(
     if not units:
         raise InputError(f"{study.name}: has no trials; what its [[exclude]] leave out is everything")
     return Plan(study, work.train, work.points, layers, extended, units, pieces)
+
+
+def _varied(study: Study, one: Point, other: Point) -> str:
+    """The keys in which two points differ, as messages name them."""
+    pairs = zip(study.keys, one.values, other.values, strict=True)
+    return " and ".join(key for key, first, second in pairs if first != second) or "something that varies"
 
 
 def _schema_of(plan: Plan) -> pa.Schema:

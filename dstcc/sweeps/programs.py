@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from traceback import format_exc
@@ -12,19 +13,19 @@ from typing import Any
 
 from dstcc_kernel import source
 from dstcc_kernel.backend import built
-from dstcc_kernel.endhosts.mission import HERE
+from dstcc_kernel.endhosts.mission import HERE, Mission
 from dstcc_kernel.endhosts.planning import Options, meaning, options_of, plan
 
 from dstcc.errors import DstccError, InputError
 from dstcc.reading import file_sha256
 from dstcc.run.identity import made_by, short_hash
 from dstcc.run.programs import run_programs
-from dstcc.scenario import Scenario, content_hash
+from dstcc.scenario import Scenario
 
 from .pieces import Failed, Piece
 from .study import OF_TRIALS, Study
 
-SCHEMA = 1
+SCHEMA = 2
 """Of what a run's numbers mean."""
 LONGEST_PATH = 4096
 
@@ -60,8 +61,8 @@ class ProgramRuns:
                 identity = {
                     "schema": SCHEMA,
                     "made_by": maker,
-                    "scenario": content_hash(one),
-                    "scale": mission.scale,
+                    "mission": _document(mission),
+                    "wall_s": scenario.programs.wall_s,
                     "seed": seed,
                     "programs": _commands(one),
                     "files": files_of_commands(options),
@@ -88,6 +89,13 @@ class ProgramRuns:
                 yield name, dict(found)
             except DstccError as error:
                 yield name, Failed(str(error), format_exc())
+
+
+def _document(mission: Mission) -> dict[str, Any]:
+    """All that a guest is told but for the command lines and where this machine has its programs: a point that varies
+    what no program meets has the mission of another."""
+    own = {name: value for name, value in mission.environment.items() if name != "PATH"}
+    return asdict(replace(mission, programs=(), environment=own))
 
 
 def _commands(scenario: Scenario) -> list[Any]:

@@ -19,8 +19,8 @@ from .topology import PAGES
 from .transfer import carry
 
 SETTLED_S = 1.0
-"""Of the guest's clock before anything is sent: TCP's timestamps count its milliseconds, and Linux takes 0 for none. A
-connection begun in the first one has no round trip, and a window of one segment."""
+"""Of the guest's clock before anything is sent. A connection begun in the first millisecond had no round trip and a
+window of one segment; perhaps as TCP's timestamps count milliseconds, and Linux takes an echoed 0 for none."""
 
 
 def main(folder: Path) -> int:

@@ -191,6 +191,10 @@ def test_what_programs_are_decides_a_run(tmp_path: Path) -> None:
             "no-such-program: no such program",
         ),
         (f"{STUDY}[set]\nprograms.on.mars = ['cat']\n", "--on mars: the hosts are craft, earth"),
+        (
+            f"{STUDY.partition('[[exclude]]')[0]}video.loop_to_s = [60, 70]\n",
+            "are the same trial: video.loop_to_s has no effect there",
+        ),
     ],
 )
 @pytest.mark.usefixtures("toys")

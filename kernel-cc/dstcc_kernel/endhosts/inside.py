@@ -404,7 +404,9 @@ class Flight:
             samples.write(HEAD.pack(now, 0, PLAYED, 0, len(counts)) + counts)
             moved.append(counts != self._counts)
             self._counts = counts
-        still = " ".join(str(number) for number, state in enumerate(self._states) if state.running)
+        still = " ".join(
+            str(number) for number, state in enumerate(self._states) if state.running or state.asked
+        )
         os.pwrite(self._running, f"{now} {still}".ljust(RUNNING_BYTES).encode(), 0)
         return any(moved)
 

@@ -141,6 +141,15 @@ def test_http3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str) -> N
         assert log["traces"][0]["vantage_point"]["type"] == point
 
 
+@pytest.mark.slow
+def test_debians_http3(tmp_path: Path) -> None:
+    """The page is asked for after one round trip, and whole when windows have grown to 4 MB."""
+    flown = run(tmp_path / "o", "", scenario=ROOT / "examples/quic/ngtcp2.toml")
+    assert flown.code == 0, flown.err + flown.text("earth")
+    assert (flown.folder / "craft/page").stat().st_size == 4_000_000
+    assert flown.meta["programs"][0]["ended_s"] == pytest.approx(12_223.8, abs=0.1)
+
+
 def test_a_students_module_is_what_sockets_have(tmp_path: Path) -> None:
     """Its window grows by a quarter a round trip, from where slow start left it at the first loss."""
     code = (
