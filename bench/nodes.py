@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dstcc.engine import NEVER_NS, Coding, EngineConfig, Hop, Link, Node, Objects, TransportStats, simulate
+from dstcc.engine import NEVER_NS, Coding, EngineConfig, EngineResult, Hop, Link, Node, Objects, simulate
 
-from .figure import Measured, core_s, interleaved
+from .figure import Measured, core_s, interleaved, median_ratio
 from .nets import MSS, WIRE, Bulk, link, ns
 
 REPEATS = 5
@@ -36,27 +36,42 @@ def over(config: EngineConfig, hops: int, node: Node) -> EngineConfig:
 
 
 def ns_per_hop() -> Measured:
-    """A bulk transfer over nodes with storage, beside the same over single hops; ACKs go over the nodes too."""
-    plain = replace(Bulk().config(), duration_ns=ns(1e6))
-    nodes = over(plain, FURTHER, Node("node", 0, storage_bytes=10**10))
-    seen: dict[str, TransportStats] = {}
+    """What one hop more costs for each packet that it carries, data or ACK: a bulk transfer over two hops and over
+    ``FURTHER`` more, with storage at the nodes. What a path's first node costs, which has records of its own of what is
+    behind it, is a note: per data packet with its ACKs, beside a single hop."""
+    single = replace(Bulk().config(), duration_ns=ns(1e6))
+    node = Node("node", 0, storage_bytes=10**10)
+    carried = 0.0
 
-    def one(name: str, config: EngineConfig) -> float:
-        def work() -> None:
-            seen[name] = simulate(config).totals
+    def spent_ns(hops: int) -> float:
+        nonlocal carried
+        results: list[EngineResult] = []
+        config = over(single, hops, node) if hops else single
+        spent_s = core_s(lambda: results.append(simulate(config)))
+        data = results[0].totals.data_packets
+        if hops:
+            carried = sum(each.came_packets for each in results[0].nodes) / hops / data
+        return spent_s / data * 1e9
 
-        spent_s = core_s(work)
-        return spent_s / seen[name].data_packets * 1e9
-
-    single, further = interleaved(REPEATS, lambda: one("single", plain), lambda: one("further", nodes))
-    each = [(b - a) / FURTHER for a, b in zip(single, further, strict=True)]
+    none, one, all_ = interleaved(
+        REPEATS, lambda: spent_ns(0), lambda: spent_ns(1), lambda: spent_ns(1 + FURTHER)
+    )
+    each = [(b - a) / FURTHER / carried for a, b in zip(one, all_, strict=True)]
+    first_ns = statistics.median(b - a for a, b in zip(none, one, strict=True))
     return Measured(
         statistics.median(each),
         "ns CPU",
         "of a packet on a single hop",
-        statistics.median(each) / statistics.median(single),
+        median_ratio(each, [a / carried for a in none]),
         repeats=tuple(each),
-        details={"single_ns": statistics.median(single), "data_packets": seen["further"].data_packets},
+        details={
+            "single_ns": statistics.median(none),
+            "carried_per_data": carried,
+            "first_node_ns": first_ns,
+        },
+        notes=(
+            f"{carried:.2f} packets a hop for each of data; the first node costs {first_ns:.0f} ns a packet of data",
+        ),
     )
 
 
