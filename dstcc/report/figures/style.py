@@ -66,6 +66,7 @@ RC: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": FONT_PT,
+    "axes.titley": 1.0,  # else each title is laid out anew over all ticks
     "axes.unicode_minus": True,
     "figure.facecolor": "none",
     "font.family": "DejaVu Sans",
@@ -256,7 +257,7 @@ def lay_stacked(figure: Figure, lines: list[tuple[str, str, Any]], *, narrow: bo
         bottom=0.48 / height,
         hspace=hspace,
     )
-    figure.align_ylabels()
+    align_ylabels(figure)
 
 
 def width_in(narrow: bool) -> float:
@@ -322,3 +323,29 @@ def _inline(svg: str) -> str:
 def _short_path(match: re.Match[str]) -> str:
     text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), match[0])
     return text.replace("\n", "")
+
+
+def align_ylabels(figure: Figure) -> None:
+    """Put the labels of all vertical axes, which stand above each other, at one distance, left of the widest tick's.
+
+    :meth:`Figure.align_ylabels` has each axis measure the ticks of all at each drawing.
+    """
+    from matplotlib.backends.backend_svg import RendererSVG
+
+    dpi, figure.dpi = figure.dpi, 72.0  # an SVG's
+    width, height = figure.get_size_inches() * 72
+    renderer = RendererSVG(width, height, io.StringIO())
+    axes = [one for one in figure.axes if one.get_ylabel()]
+    for one in axes:
+        one.yaxis.label.set_visible(False)
+    boxes = [one.yaxis.get_tightbbox(renderer) for one in axes]
+    for one in axes:
+        one.yaxis.label.set_visible(True)
+    gaps = [one.bbox.x0 - box.x0 for one, box in zip(axes, boxes, strict=True) if box is not None]
+    for one in axes:
+        left = max(gaps, default=0.0) + one.yaxis.labelpad
+        one.yaxis.set_label_coords(-left / one.bbox.width, 0.5)
+    for axis in (axis for one in figure.axes for axis in (one.xaxis, one.yaxis)):
+        if not axis.get_label_text():
+            axis.set_label_coords(0.0, 0.0)
+    figure.dpi = dpi

@@ -16,7 +16,7 @@ from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
 from .looks import Looks
-from .style import INK, MUTED, bands, draw_bands, one_line, quiet_ticks, short, width_in
+from .style import INK, MUTED, align_ylabels, bands, draw_bands, one_line, quiet_ticks, short, width_in
 from .times import name_times
 
 if TYPE_CHECKING:
@@ -255,10 +255,10 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
         for axes in grid[row]:
             quiet_ticks(axes)
             axes.margins(x=0.0)
-            axes.set_xlim(left=0.0)
         colour = scene.looks[trial.algorithm].colour
         grid[row][0].set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
         grid[row][0].set_ylabel(unit_name)
+    grid[0][0].set_xlim(left=0.0)  # which all share
     for column, link in enumerate(scene.links):
         _set_scale(grid[0][column], scene.what)
         heading = _heading(_find(scene.trials[0], link), link, scene)
@@ -283,7 +283,7 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
         hspace=0.42,
         wspace=0.12,
     )
-    figure.align_ylabels()
+    align_ylabels(figure)
 
 
 def _name_times(axes: Axes, scene: Scene) -> None:
