@@ -295,7 +295,7 @@ def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] 
     return [pair(transport, capability, way) for transport in TRANSPORTS for capability in capabilities]
 
 
-def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
+def table(pairs: Sequence[Pair], reasons: list[str], verb: str = "work") -> list[str]:
     """Transports that work with nothing, capabilities that work with all others, and a row for each other one; a number
     stands for one of ``reasons``, which grow by those that are new."""
     for one in pairs:
@@ -326,14 +326,14 @@ def table(pairs: Sequence[Pair], reasons: list[str]) -> list[str]:
         none.append(f"{NEVER}{transport} {most}{''.join(but)}")
     every = [f"{EVERY if not never else OTHERS}{'; '.join(everywhere)}"]
     head = [line for one in none + every for line in (f"{one}.", "")]
-    return [*head, *lines, "", f"{works} of {len(pairs)} pairs work."]
+    return [*head, *lines, "", f"{works} of {len(pairs)} pairs {verb}."]
 
 
 def page() -> list[str]:
     """Both tables, and below them why what is refused is refused."""
     reasons: list[str] = []
     simulator = table(pairs_of(SIMULATOR), reasons)
-    kernel = table(pairs_of(ON_KERNEL, ask_kernel), reasons)
+    kernel = table(pairs_of(ON_KERNEL, ask_kernel), reasons, "are accepted")
     because = [f"{number}. {LATER if later(text) else ''}`{text}`" for number, text in enumerate(reasons, 1)]
     return [
         "## In the simulator",
