@@ -334,7 +334,7 @@ def align_ylabels(figure: Figure) -> None:
 
     dpi, figure.dpi = figure.dpi, 72.0  # an SVG's
     width, height = figure.get_size_inches() * 72
-    renderer = RendererSVG(width, height, io.StringIO())
+    renderer = RendererSVG(width, height, io.StringIO())  # type: ignore[no-untyped-call]
     axes = [one for one in figure.axes if one.get_ylabel()]
     for one in axes:
         one.yaxis.label.set_visible(False)
