@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 PLACES = ("orbit", "site", "stations")
 """Keys of a node, one of which says where it is."""
-MIN_ROW_S, MOST_ROWS = 20.0, 20_000
-"""Least step between rows of a light time, and the most rows."""
+MOST_ROWS = 20_000
+"""Of a light time."""
 
 _Degrees = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
 _Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTuple, Field(min_length=1)]
@@ -127,7 +127,7 @@ def light(
 
     one, other = map(place_of_end, ends)
     periods = [place.period_s / place.haste for place in (one, other) if isinstance(place, CircularOrbit)]
-    step_s = max(min([600.0, *(period / 48 for period in periods)]), MIN_ROW_S)
+    step_s = min([600.0, *(period / 48 for period in periods)])
     rows = min(max(int(np.ceil(duration_s / step_s)) + 1, 3), MOST_ROWS)
     t_s = np.linspace(0.0, duration_s, rows)
     return t_s, place_light_time_s(one, other, start, t_s)

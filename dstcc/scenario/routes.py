@@ -53,7 +53,7 @@ class Contact:
         """When a bundle that is there at that time leaves and arrives; ``None`` if it does not fit any more."""
         start = max(there_s, self.booked_until_s)
         over = start + 8 * bytes_ / self.rate_bps
-        return (over, over + self.light_s) if start < self.to_s and over <= self.to_s else None
+        return (over, over + self.light_s) if over <= self.to_s else None
 
 
 def route(
@@ -126,7 +126,7 @@ def found_paths(scenario: Scenario) -> list[dict[str, Any]]:
         there_s = 0.0 if stored else length_s * (number + 1) / STEPS
         found = route(contacts, source, sink, there_s, bundle)
         if found is None:
-            continue
+            break  # nor does any that is there later
         book(found[1], there_s, bundle)
         via = tuple(contact.link for contact in found[1])
         taken[via] = taken.get(via, 0) + 1
@@ -159,19 +159,20 @@ def simple_rows(document: dict[str, Any]) -> list[list[str]]:
             "[[path]] via = [..]",
             key="path",
         )
+    source, sink = first[0], last[0]
     rows: list[list[str]] = []
 
     def go(node: str, row: list[str], seen: tuple[str, ...]) -> None:
         if len(rows) >= MOST_ROUTES:
             return
-        if node == last[0]:
+        if node == sink:
             rows.append(row)
             return
         for link in links:
             if str(link.get("from")) == node and str(link.get("to")) not in seen:
                 go(str(link.get("to")), [*row, str(link.get("name"))], (*seen, str(link.get("to"))))
 
-    go(first[0], [], (first[0],))
+    go(source, [], (source,))
     if not rows:
-        raise broken(f"missing, and no links lead from '{first[0]}' to '{last[0]}'", key="path")
+        raise broken(f"missing, and no links lead from '{source}' to '{sink}'", key="path")
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -42,7 +43,7 @@ from dstcc.scenario import (
 from dstcc.scenario.build import scale_of
 from dstcc.scenario.draws import draw_lines, longest_possible_rtt_s
 from dstcc.scenario.load import parse_scenario
-from dstcc.scenario.network import composed
+from dstcc.scenario.network import composed, node_that, nodes_on, with_numbers
 from dstcc.scenario.places import End, Ground, Orbit, light, place_of_end, seen
 from dstcc.scenario.video import content_hash
 
@@ -214,10 +215,7 @@ def test_light_times_add_up_to_the_nanosecond() -> None:
             rows = random.randint(1, 5)
             t_s = sorted(random.sample(range(2_000), rows))
             lines.append(line([float(t) for t in t_s], [random.uniform(1, 400) for _ in t_s]))
-        try:
-            t_ns, total_ns = composed(lines)
-        except ValueError:
-            continue
+        t_ns, total_ns = composed(lines)
         for _ in range(20):
             at = entered = random.randint(0, 3_000 * S)
             for one in lines:
@@ -225,6 +223,64 @@ def test_light_times_add_up_to_the_nanosecond() -> None:
             falls = any(np.any(np.diff(one.delay_ns) <= -np.diff(one.delay_t_ns)) for one in lines)
             if not falls:
                 assert abs(np.interp(entered, t_ns, total_ns) - (at - entered)) <= len(lines) + 1
+
+
+def test_the_light_time_of_two_links_whose_delays_change_has_the_rows_of_both() -> None:
+    """The second link's row at 19 ns is met by what enters at 9; that at 9 by what enters at -1, before the run."""
+    first = line([0], [0])
+    first = replace(first, delay_t_ns=(0, 20), delay_ns=(10, 30))
+    second = replace(first, delay_t_ns=(9, 19), delay_ns=(100, 101))
+    assert composed([replace(first, delay_t_ns=(0,), delay_ns=(10,)), second]) == ((0, 9), (110, 111))
+    # What enters at 9/2 ns comes at 19: rounded to 4; then the straight line to the first link's last row.
+    assert composed([first, second]) == ((0, 4, 20), (110, 115, 131))
+
+
+def test_the_light_time_of_curves_is_that_of_each_beyond_its_rows_too() -> None:
+    """Hermite's cubic over 1,000 s from 10 to 20 s with slopes of 0 is at 15 s in the middle; afterwards it stays."""
+    curve = replace(
+        line([0], [0]),
+        delay_t_ns=(0, 500 * S, 1500 * S),
+        delay_ns=(10 * S, 10 * S, 20 * S),
+        delay_slope=(0.0, 0.0, 0.0),
+    )
+    marks = replace(curve, delay_t_ns=(0, 1015 * S, 1900 * S), delay_ns=(0, 0, 0), delay_slope=())
+    t_ns, total_ns = composed([curve, marks])
+    delay_s = {round(at / S): round(total / S, 6) for at, total in zip(t_ns, total_ns, strict=True)}
+    assert (delay_s[0], delay_s[500], delay_s[1500], delay_s[1880]) == (10, 10, 20, 20)
+    middle = [at for at in delay_s if 900 < at < 1100]
+    share = (middle[0] - 500) / 1000
+    assert delay_s[middle[0]] == pytest.approx(10 + 10 * (3 * share**2 - 2 * share**3), abs=1e-2)
+
+
+def test_the_nodes_along_a_path() -> None:
+    scenario = network(**SPLIT)
+    assert nodes_on(scenario, scenario.ways[2]) == ("lander", "b", "a", "earth")
+    assert node_that(scenario, "split") == "a" and node_that(scenario, "split", "custody") == "a"
+    assert node_that(scenario.model_copy(update={"path": scenario.path[1:2]}), "split") == "b"
+    assert node_that(scenario, "custody") is None and node_that(network(), "split") is None
+
+
+def test_a_link_with_a_plan_has_its_nodes_numbers() -> None:
+    document: dict[str, Any] = {
+        "node": [{"name": "a", "number": 4}, {"name": "b", "number": 5}, {"name": "c"}, 5],
+        "link": [
+            {"from": "a", "to": "b", "contacts": "plan.txt"},
+            {"from": "a", "to": "b", "contacts": "plan.txt", "source": 7},
+            {"from": "b", "to": "c", "contacts": "plan.txt"},
+            {"from": "a", "to": "b"},
+            5,
+        ],
+    }
+    known = [{"source": 4, "destination": 5}, {"source": 7, "destination": 5}, {"source": 5}]
+    links, filled = document["link"], with_numbers(document)["link"]
+    assert filled == [*({**link, **more} for link, more in zip(links, known, strict=False)), *links[3:]]
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"node": [], "link": [{}]}, {"node": 5, "link": [{}]}, {"node": [{}], "link": 5}]
+)
+def test_a_document_that_is_no_network_keeps_its_links(document: dict[str, Any]) -> None:
+    assert with_numbers(document) is document
 
 
 def test_nodes_store_what_a_queue_would_lose() -> None:
@@ -301,6 +357,19 @@ def test_the_engine_takes_what_is_drawn() -> None:
             "transport.congestion: 'ltp' goes from end to end; a node splits the connections of a TCP congestion",
         ),
         ({**SPLIT, "transport": {"controller": "dstcc"}}, "transport.controller: 'dstcc' goes from end to end"),
+        (
+            {**SPLIT, "transport": {"controller": ["dstcc-lanes", "dstcc"]}},
+            "transport.controller: 'dstcc-lanes' goes from end to end",
+        ),
+        (
+            {
+                **{key: value for key, value in SPLIT.items() if not key.startswith("path")},
+                "path": [{"via": ["up-a", "a-earth"]}, {"via": ["direct"]}],
+                "transport": {"congestion": "cubic"},
+            },
+            "transport.mode: 'stream': over 2 subflows",
+        ),
+        ({"node__1__name": ""}, "node.1.name = ''"),
         (
             {**SPLIT, "transport": {"congestion": "cubic", "mode": "coded"}},
             "transport.mode: coded packets have no connection that a node could split",

@@ -13,7 +13,8 @@ from dstcc.errors import ScenarioError
 from dstcc.scenario import to_toml
 from dstcc.scenario.draws import draw_lines
 from dstcc.scenario.load import parse_scenario
-from dstcc.scenario.routes import Contact, book, contacts_of, route
+from dstcc.scenario.network import MAX_PATHS
+from dstcc.scenario.routes import MOST_ROUTES, Contact, book, contacts_of, needs_routes, route, simple_rows
 
 from .test_network import TWO
 
@@ -165,10 +166,10 @@ STORED = {"source": "stored"}
 @pytest.mark.parametrize(
     ("outages", "video", "is_found"),
     [
-        ([[0.95, 3000]], {}, False),
-        ([[1.45, 3000]], {}, True),
-        ([[0.45, 3000]], STORED, True),
-        ([[0.35, 3000]], STORED, False),
+        ([[1.39, 3000]], {}, False),
+        ([[1.41, 3000]], {}, True),
+        ([[0.401, 3000]], STORED, True),
+        ([[0.399, 3000]], STORED, False),
         ([[0, 2999.5], [3500, 4000]], {}, True),
         ([[0, 2999.7], [3500, 4000]], {}, False),
     ],
@@ -210,3 +211,70 @@ def test_a_link_to_nowhere_is_named_before_ends_are_sought() -> None:
     document["link"][0]["to"] = "x"
     with pytest.raises(ScenarioError, match=r"link\.0\.to: no node is named 'x'"):
         parse_scenario(document, source="net.toml")
+
+
+def test_of_two_contacts_as_quick_the_first_is_taken() -> None:
+    one, other = (Contact(name, "s", "t", 0, 50, 8.0, 1.0) for name in ("one", "other"))
+    assert route([one, other], "s", "t", 0, 2) == (3, (one,))
+
+
+def test_a_contact_is_used_to_its_end() -> None:
+    contact = Contact("st", "s", "t", 1, 5, 8.0, 1.0)
+    assert contact.sends(0, 4) == (5, 6)
+    assert contact.sends(1.5, 4) is None
+
+
+@pytest.mark.parametrize(("until_s", "is_found"), [(0.49, False), (0.51, True)])
+def test_a_video_that_is_not_synthetic_has_half_of_what_the_quickest_link_carries(
+    until_s: float, is_found: bool
+) -> None:
+    """50 kbit/s for 200 s: a bundle takes the 100 kbit/s half a second."""
+    slow = {"rate_bps": 10_000, "outages": [[0, 3000]]}
+    document = links_between(("ab", {"outages": [[until_s, 3000]]}), ("ac", slow), ("cb", {}), **STORED)
+    del document["video"]["synthetic"]
+    document["video"]["stream"] = "bunny"
+    if is_found:
+        assert paths_of(document) == [("ab",)]
+    else:
+        with pytest.raises(ScenarioError, match="no route is found"):
+            paths_of(document)
+
+
+def test_no_more_rows_of_links_are_sought_than_there_may_be_paths() -> None:
+    document = {
+        "node": [{"name": "a"}, {"name": "b"}],
+        "link": [{"name": f"{n}", "from": "a", "to": "b"} for n in range(70)],
+    }
+    assert simple_rows(document) == [[f"{n}"] for n in range(MOST_ROUTES)]
+    assert MOST_ROUTES == MAX_PATHS
+
+
+NET: dict[str, Any] = {"node": [{"name": "a"}, {"name": "b"}], "link": [{"from": "a", "to": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("document", "needs"),
+    [
+        (NET, True),
+        ({**NET, "path": []}, False),
+        ({"node": NET["node"]}, False),
+        ({**NET, "node": []}, False),
+        ({**NET, "link": 5}, False),
+        ({**NET, "link": [{"from": "a"}]}, False),
+    ],
+)
+def test_routes_are_sought_for_nodes_and_links_without_paths(document: dict[str, Any], needs: bool) -> None:
+    assert needs_routes(document) is needs
+
+
+def test_a_network_in_two_parts_has_no_row() -> None:
+    document = links_between(*((name, {}) for name in ("ab", "be", "eb", "cf", "fc", "cd")))
+    with pytest.raises(ScenarioError, match="path: missing, and no links lead from 'a' to 'd'"):
+        paths_of(document)
+
+
+def test_a_later_way_to_a_node_does_not_end_the_search() -> None:
+    """Both contacts lead to `a`, the later one is found first; on from there it takes until 21 s."""
+    late, soon = (Contact("sa", "s", "a", begin, 50, 8.0, 1.0) for begin in (8, 3))
+    on = Contact("at", "a", "t", 18, 50, 8.0, 1.0)
+    assert route([late, soon, on], "s", "t", 0, 2) == (21, (soon, on))
