@@ -35,6 +35,7 @@ class Explained(NamedTuple):
 
 WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60, kernel="6.1")
 STREAM = Cell("saturated", "newreno", 0.1, 0.0, links=2, kernel="6.12")
+FAR = Cell("saturated", "bbr", 10.0, 1e-3, links=2, length_rtts=600, kernel="6.12")
 EXPLAINED = {
     **{
         cell.name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
@@ -51,6 +52,13 @@ EXPLAINED = {
             ("vegas", 0.1),
             ("bbr", 0.1),
         )
+    },
+    FAR.name: Explained(0.57, 0.70, "BBR's streams over two links of 10 s"),
+    **{
+        FAR._replace(loss=1e-2, length_rtts=1500, kernel=kernel).name: Explained(
+            least, most, "BBR's streams over two links of 10 s"
+        )
+        for kernel, least, most in (("6.12", 0.38, 0.51), ("6.1", 0.49, 0.64))
     },
 }
 SURE = 3.0
