@@ -215,8 +215,7 @@ def carried(scenario: Path) -> None:
 
 def logged(transport: str, scenario: Path, out: Path) -> None:
     """Run it, and keep every packet."""
-    scenario.write_text(text_of(scenario_of(transport, {})))
-    emulated(scenario, out, logs=("qlog", "pcapng"))
+    emulated(write(transport, LOGS, scenario.parent), out, logs=("qlog", "pcapng"))
 
 
 def explained(transport: str, scenario: Path, out: Path) -> None:
@@ -232,14 +231,14 @@ def explained(transport: str, scenario: Path, out: Path) -> None:
 
 def varied(transport: str, scenario: Path, _out: Path) -> None:
     """Run it as a variant."""
-    scenario.write_text(text_of(as_variant(scenario_of(transport, {}))))
-    carried(scenario)
+    carried(write(transport, VARIANT, scenario.parent))
 
 
+LOGS, VARIANT = "packet logs", "a variant"
 WAYS: dict[str, Callable[[str, Path, Path], None]] = {
-    "packet logs": logged,
+    LOGS: logged,
     "`explain`": explained,
-    "a variant": varied,
+    VARIANT: varied,
 }
 """Capabilities that are no keys of a scenario, and how each is tried."""
 
@@ -248,7 +247,8 @@ def write(transport: str, capability: str, folder: Path) -> Path:
     """Put a pair's scenario, and the plan that it may name, into a folder."""
     (folder / "plan.txt").write_text(PLAN)
     scenario = folder / "pair.toml"
-    scenario.write_text(text_of(scenario_of(transport, CAPABILITIES[capability])))
+    keys = scenario_of(transport, CAPABILITIES.get(capability, {}))
+    scenario.write_text(text_of(as_variant(keys) if capability == VARIANT else keys))
     return scenario
 
 
@@ -263,7 +263,7 @@ def run(transport: str, capability: str, folder: Path) -> None:
 
 def ask_kernel(transport: str, capability: str, folder: Path) -> None:
     """Ask the kernel's backend whether it would run a pair."""
-    ask(read(write(transport, capability, folder), []), "kernel")
+    ask(read(write(transport, capability, folder), []), "kernel", logs=capability == LOGS)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def pair(transport: str, capability: str, way: Callable[[str, str, Path], None] 
 
 
 SIMULATOR = (*CAPABILITIES, *WAYS)
-ON_KERNEL = tuple(CAPABILITIES)
+ON_KERNEL = (*CAPABILITIES, LOGS, VARIANT)
 
 
 def pairs_of(capabilities: Iterable[str], way: Callable[[str, str, Path], None] = run) -> list[Pair]:

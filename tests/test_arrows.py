@@ -89,7 +89,6 @@ LAZY = {
     "a guest imports what its job needs: what it imports moves its clock": {
         "dstcc/forecast/policy.py": 1,
         "dstcc/learn/policies/policy.py": 2,
-        "dstcc_kernel/coded.py": 1,
         "dstcc_kernel/coded_plan.py": 1,
         "dstcc_kernel/inside.py": 2,
         "dstcc_kernel/steer.py": 7,

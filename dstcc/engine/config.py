@@ -833,3 +833,5 @@ class EngineResult:
     """``None`` unless asked for."""
     placed: tuple[PlacedBytes, ...] = ()
     """The kernel's, where its scheduler is told the subflow of each layer."""
+    capture: Path | None = None
+    """The kernel's with ``EngineConfig.trace``: a temporary folder with each end's packets (``earth.pcapng``)."""

@@ -54,6 +54,18 @@ class Backend(Protocol):
         """More entries of ``run.json``."""
 
 
+def _check_one_connection(scenario: Scenario, logs: bool) -> None:
+    if logs and (splitting := node_that(scenario, "split")) is not None:
+        raise InputError(
+            f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of one"
+        )
+    if logs and scenario.transport.restart is not None:
+        raise InputError(
+            f"{scenario.scenario.name}: --qlog, --pcapng: transport.restart makes several connections, and a packet "
+            "log is of one"
+        )
+
+
 class Simulator:
     """The engine."""
 
@@ -70,16 +82,7 @@ class Simulator:
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
-        if logs and (splitting := node_that(scenario, "split")) is not None:
-            raise InputError(
-                f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of "
-                "one"
-            )
-        if logs and scenario.transport.restart is not None:
-            raise InputError(
-                f"{scenario.scenario.name}: --qlog, --pcapng: transport.restart makes several connections, and a "
-                "packet log is of one"
-            )
+        _check_one_connection(scenario, logs)
 
     def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""
@@ -111,8 +114,9 @@ class Kernel:
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Refuse what only the simulator has."""
-        if logs:
-            raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
+        if logs and self.on_host:
+            raise InputError("--pcapng: not on this host's kernel, where tcpdump writes it")
+        _check_one_connection(scenario, logs)
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 

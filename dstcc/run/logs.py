@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from .trials import Outcome
@@ -13,10 +14,10 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
 
     Returns what to tell the user.
     """
-    trace, setup = outcome.result.trace, outcome.setup
-    if trace is None:
+    trace, captured, setup = outcome.result.trace, outcome.result.capture, outcome.setup
+    if trace is None and captured is None:
         return [f"{trial}: no packet logs, its transfer keeps no packets"] if wanted else []
-    if "qlog" in wanted:
+    if "qlog" in wanted and trace is not None:
         from .qlog import write_qlog
 
         write_qlog(
@@ -26,14 +27,16 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
         from .capture import ENDS, write_capture
 
         for end in ENDS:
-            write_capture(
-                folder / f"{stem(trial)}.{end}.pcapng",
-                trace,
-                outcome.links,
-                end=end,
-                mss_bytes=setup.mss_bytes,
-            )
-    return []
+            path = folder / f"{stem(trial)}.{end}.pcapng"
+            if trace is not None:
+                write_capture(path, trace, outcome.links, end=end, mss_bytes=setup.mss_bytes)
+            elif captured is not None:
+                shutil.copyfile(captured / f"{end}.pcapng", path)
+    if captured is not None:
+        shutil.rmtree(captured, ignore_errors=True)
+    return (
+        [f"{trial}: no qlog, which only the simulator writes"] if trace is None and "qlog" in wanted else []
+    )
 
 
 def stem(trial: str) -> str:

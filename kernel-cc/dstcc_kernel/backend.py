@@ -29,6 +29,7 @@ from dstcc.wire import HEADER_BYTES
 
 from . import guest, host, running, source
 from .build import Built, find
+from .captured import write_capture
 from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
 from .coded_steer import coded_steer
 from .controller_process import ERROR, GUARD
@@ -51,6 +52,7 @@ from .plan import (
     windows_of,
 )
 from .programs import programs
+from .transfer import HOSTS, rings
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
@@ -62,6 +64,12 @@ PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 LEAST_WALL_S = 300.0
 NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
+HEADERS_BYTES = 14 + 40 + 20 + 40 + 64
+"""Of a packet in a log: Ethernet's, IP's and TCP's headers with their options, or the heads of datagrams."""
+RING_MB = 10
+"""Of a guest's memory, for a device's packets."""
+EPOCH_NS = 946_684_800 * 10**9
+"""Mission time 0 in packet logs: 1 January 2000, as in the simulator's."""
 LTP = "ltp"
 """The folder of its program."""
 
@@ -170,7 +178,8 @@ def run(
     ``policy`` steers our own congestion control, or the repair of coded packets. ``tick_ns`` is how often the transfer
     program looks, if not as planned. ``keep`` is a folder that gets the trial's files: its result
     (:func:`outcome.missing_packets`), and of coded packets the payloads that were there; with
-    ``capture`` of datagrams every packet, too (:func:`captured.write_capture`).
+    ``capture`` every packet, too (:func:`captured.write_capture`). With ``config.trace`` the result has captures of
+    the headers.
 
     A sender that restarts has a guest for each of its connections, and another for what is in flight at its end; the
     files that are kept are the last one's.
@@ -195,11 +204,24 @@ def _run(
     whole: EngineConfig,
     capture: bool,
 ) -> EngineResult:
-    config = _as_run(config, policy)
+    config = _as_run(replace(config, trace=False), policy)
     job = replace(_job(config, on_host=on_host), guest=not on_host)
-    job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns, capture=capture and job.coded)
+    job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns, capture=capture or whole.trace)
+    if whole.trace:
+        job = replace(job, capture_bytes=HEADERS_BYTES)
     with running.room(PREFIX, JOB) as room:
-        return _carried(job, config, policy, room, on_host=on_host, keep=keep, whole=whole)
+        result = _carried(job, config, policy, room, on_host=on_host, keep=keep, whole=whole)
+        return replace(result, capture=_headers(room.folder, config)) if whole.trace else result
+
+
+def _headers(folder: Path, config: EngineConfig) -> Path:
+    """The trial's captures, in a folder of their own that goes with this process's others unless somebody takes it."""
+    own = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    (own / JOB).touch()
+    for end in HOSTS:
+        at = own / f"{end}.pcapng"
+        write_capture(folder, at, hosts=(end,), scale=config.transport.scale, zero_ns=EPOCH_NS)
+    return own
 
 
 def _carried(
@@ -228,7 +250,9 @@ def _carried(
                 words,
                 out=folder,
                 seed=config.seed,
-                memory_mb=memory_mb(config, steered=policy is not None) + block_memory_mb(config),
+                memory_mb=memory_mb(config, steered=policy is not None)
+                + block_memory_mb(config)
+                + (RING_MB * len(rings(job)) if job.capture else 0),
                 wall_s=wall_s,
                 environment=paths,
             ).console

@@ -7,9 +7,12 @@ Source: Documentation/networking/packet_mmap.rst, include/uapi/linux/if_packet.h
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import socket
 import struct
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
@@ -20,17 +23,26 @@ STATUS, USER, KERNEL = 8, 1, 0
 """Of a block: where its status is; it is ours; it is the kernel's."""
 PACKETS = 12
 """Of a block: where the number of its packets is."""
+SO_ATTACH_FILTER, BPF_RET = 26, 0x06
+"""asm-generic/socket.h, linux/bpf_common.h."""
+BEGAN = "began"
+"""The file that says when a trial's time 0 was, by the clock of packets."""
 
 
 class Ring:
-    """One device's packets; made inside its network namespace."""
+    """One device's packets, at most the first ``most`` bytes of each; made inside its network namespace."""
 
-    def __init__(self, device: str, path: Path) -> None:
+    def __init__(self, device: str, path: Path, most: int | None = None) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        if most is not None:
+            code = ctypes.create_string_buffer(struct.pack("=HBBI", BPF_RET, 0, 0, most))
+            program = struct.pack("HP", 1, ctypes.addressof(code))
+            self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
         self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
         request = struct.pack("=7I", BLOCK, BLOCKS, FRAME, BLOCK // FRAME * BLOCKS, TIMEOUT_MS, 0, 0)
         self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
         self._memory = mmap.mmap(self._socket.fileno(), BLOCK * BLOCKS)
+        self._memory.madvise(mmap.MADV_DONTFORK)  # a child that ends unmaps pages that are the ring's
         self._socket.bind((device, ETH_P_ALL))
         self._file = path.open("wb")
         self._at = 0
@@ -67,3 +79,15 @@ class Ring:
         (packets,) = struct.unpack_from("=I", self._memory, at + PACKETS)
         if packets:
             self._file.write(self._memory[at : at + BLOCK])
+
+
+class Capture:
+    """A trial's rings while it runs."""
+
+    def __init__(self, rings: Sequence[Ring], path: Path) -> None:
+        """``path`` is for :data:`BEGAN`."""
+        self.rings, self._path = rings, path
+
+    def begin(self, start_ns: int) -> None:
+        """Note the trial's time 0, by the monotonic clock."""
+        self._path.write_text(f"{start_ns + time.time_ns() - time.monotonic_ns()}\n")

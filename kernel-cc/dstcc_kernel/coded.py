@@ -5,17 +5,14 @@ What runs here is in a guest; ``coded_plan.py`` and ``ltp_plan.py`` are the host
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from dstcc.errors import DstccError
 from dstcc.wire import HEADER_BYTES
 
 from .controller_process import Controller, controller_process
 from .job import Job
-from .topology import Wire, craft_address, inside
-from .transfer import Stand, conduct, laid, lay_links, queues_of, shape
+from .topology import Wire, craft_address
+from .transfer import captured, conduct, laid, lay_links, queues_of, shape
 
 PLAN, SETTINGS = "plan.txt", "coded.txt"
 """Of a trial's folder: what the program reads, and what of it the host wrote."""
@@ -44,45 +41,23 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
         ]
         lay_links(topology, job, sources, _wire)
         plan = folder / PLAN
-        with _captured(job, topology, folder), controller_process(controller, folder) as process:
+        with controller_process(controller, folder) as process, captured(job, topology, folder) as capture:
             theirs: tuple[int, ...] = process.ends if process else ()
             own = f"namespaces {topology.craft} {topology.earth}\n"
             own += f"steer {theirs[0]} {theirs[1]}\n" if theirs else ""
             own += f"queues {queues}\n" if queues is not None else ""
             plan.write_text(own + (folder / SETTINGS).read_text())
             begun = process.let_go if process else None
-            conduct("the program of datagrams", job, plan, topology, ends=theirs, queues=queues, begun=begun)
-
-
-RING = ".ring"
-"""What the file of a device's packets ends with."""
-
-
-def rings(job: Job) -> list[tuple[str, bool, bool]]:
-    """The devices on which packets are kept, each with whether it is Earth's, and whether its link is played. Of a link
-    that is netem's a host sends by one and hears by another, behind netem."""
-    found = []
-    for index, link in enumerate(job.links):
-        names = [("craft", False), ("earth", True)] + ([] if link.played else [("up", False), ("down", True)])
-        found += [(f"{name}{index}", earth, link.played) for name, earth in names]
-    return found
-
-
-@contextmanager
-def _captured(job: Job, topology: Stand, folder: Path) -> Iterator[None]:
-    if not job.capture:
-        yield
-        return
-    from .capture import Ring
-
-    made = []
-    for name, earth, _played in rings(job):
-        with inside(topology.earth if earth else topology.craft):
-            made.append(Ring(name, folder / f"{name}{RING}"))
-    yield
-    lost = sum(ring.close() for ring in made)
-    if lost:
-        raise DstccError(f"{lost} packets found no room in the capture")
+            conduct(
+                "the program of datagrams",
+                job,
+                plan,
+                topology,
+                ends=theirs,
+                queues=queues,
+                begun=begun,
+                capture=capture,
+            )
 
 
 def _wire(job: Job, index: int) -> Wire:

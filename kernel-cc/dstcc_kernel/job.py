@@ -125,7 +125,9 @@ class Job:
     """Layers in datagrams, coded or by ``ltp`` (``coded.py``); of the other fields it has tick, slot, ends, links,
     program and steer."""
     capture: bool = False
-    """There: whether every packet is kept, as it leaves a host and as it arrives (:mod:`dstcc_kernel.captured`)."""
+    """Whether every packet is kept, as it leaves a host and as it arrives (:mod:`dstcc_kernel.captured`)."""
+    capture_bytes: int | None = None
+    """The most of each that is."""
     player: str | None = None
     """The program that plays links, where any are."""
     network: Network | None = None

@@ -14,10 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from dstcc.errors import DstccError
 from dstcc.wire import HEADER_BYTES
 
+from .capture import BEGAN, Capture, Ring
 from .controller_process import Controller, controller_process
 from .ground import Ground, build_ground, device_of, plan_lines
 from .job import COUNTS, NEVER_NS, OBJECTS, RESULT, Job
@@ -49,6 +51,8 @@ QUEUE_BYTES = 16
 """Of a link, in the file of :func:`queues_of`."""
 HOP_NUMBERS, NODE_NUMBERS = 6, 7
 """Of a network's link both ways, and of a node, as the program that plays links counts them (``kernel-cc/links``)."""
+HOSTS = ("spacecraft", "earth")
+"""Of a capture an interface each: what leaves it, and what comes to it."""
 LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
 """Of a trial's folder: what the program that plays links reads, and that of others' connections."""
 
@@ -67,11 +71,57 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
         plan = folder / "plan.txt"
-        with controller_process(controller, folder) as process:
+        with controller_process(controller, folder) as process, captured(job, topology, folder) as capture:
             theirs: tuple[int, ...] = process.ends if process else ()
             plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
             begun = process.let_go if process else None
-            conduct("the transfer program", job, plan, topology, ends=theirs, joins=joins, begun=begun)
+            conduct(
+                "the transfer program",
+                job,
+                plan,
+                topology,
+                ends=theirs,
+                joins=joins,
+                begun=begun,
+                capture=capture,
+            )
+
+
+RING = ".ring"
+"""What the file of a device's packets ends with."""
+
+
+def rings(job: Job) -> list[tuple[str, bool, bool]]:
+    """The devices on which packets are kept, each with whether it is Earth's, and whether its link is played. Of a link
+    that is netem's a host sends by one and hears by another, behind netem."""
+    if job.network is not None:
+        ends = [dict.fromkeys(path[end] for path in job.network.paths) for end in (0, -1)]
+        return [
+            (device_of(link), earth, True)
+            for earth, links in zip((False, True), ends, strict=True)
+            for link in links
+        ]
+    found = []
+    for index, link in enumerate(job.links):
+        names = ([] if link.played else [("up", False), ("down", True)]) + [("craft", False), ("earth", True)]
+        found += [(f"{name}{index}", earth, link.played) for name, earth in names]
+    return found
+
+
+@contextmanager
+def captured(job: Job, topology: Stand, folder: Path) -> Iterator[Capture | None]:
+    """What keeps the packets of a trial while the block lasts, if that is asked for."""
+    if not job.capture:
+        yield None
+        return
+    made = []
+    for name, earth, _played in rings(job):
+        with inside(topology.earth if earth else topology.craft):
+            made.append(Ring(name, folder / f"{HOSTS[earth]}-{name}{RING}", job.capture_bytes))
+    yield Capture(made, folder / BEGAN)
+    lost = sum(ring.close() for ring in made)
+    if lost:
+        raise DstccError(f"{lost} packets found no room in the capture")
 
 
 Stand = Topology | Ground
@@ -114,6 +164,7 @@ def conduct(
     joins: Sequence[_Join] = (),
     queues: int | None = None,
     begun: Callable[[], None] | None = None,
+    capture: Capture | None = None,
 ) -> None:
     """Start the job's program on its plan, accompany it, and judge how it ended.
 
@@ -137,7 +188,7 @@ def conduct(
                 begun()
             with _counts(job, player, plan.with_name(COUNTS)) as count:
                 others = [each for each in (player, flows) if each is not None]
-                accompany(program, job, topology, joins, others=others, count=count)
+                accompany(program, job, topology, joins, others=others, count=count, capture=capture)
             with suppress(subprocess.TimeoutExpired):
                 program.wait(timeout=END_S)
         finally:
@@ -346,9 +397,10 @@ def accompany(
     *,
     others: Sequence[subprocess.Popen[str]] = (),
     count: Callable[[int], None] | None = None,
+    capture: Capture | None = None,
 ) -> None:
     """Change the links when it is time, and let subflows join, until the program ends. ``others`` hear its begin, and
-    ``count`` each slot's end and the program's."""
+    ``count`` each slot's end and the program's; ``capture`` takes packets as they come."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
@@ -359,6 +411,9 @@ def accompany(
             other.stdin.write(began)
             other.stdin.flush()
     start_ns = int(began)
+    taking: Sequence[Ring] = capture.rings if capture is not None else ()
+    if capture is not None:
+        capture.begin(start_ns)
     due: list[tuple[int, Callable[[], None]]] = [
         (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))
         for link, link_job in enumerate(job.links)
@@ -372,8 +427,12 @@ def accompany(
     while True:
         next_ns = min([at for at, _ in due[:1]] + ([slot_ns] if count else []), default=None)
         left_s = None if next_ns is None else max(0.0, (start_ns + next_ns - time.monotonic_ns()) / 1e9)
-        ready, _, _ = select.select([program.stdout], [], [], left_s)
-        if ready:
+        watched: list[Ring | IO[str]] = [program.stdout, *taking]
+        ready, _, _ = select.select(watched, [], [], left_s)
+        for one in ready:
+            if isinstance(one, Ring):
+                one.take()
+        if program.stdout in ready:
             if count:
                 count(time.monotonic_ns() - start_ns)
             return

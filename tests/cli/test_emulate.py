@@ -364,7 +364,7 @@ BAD_USAGE = [
         ["-o", "OUT", "--backend", "kernel", "--congestion", "bbr-scaled"],
         "'bbr-scaled' exists in the simulator only",
     ),
-    (["-o", "OUT", "--backend", "kernel", "--qlog"], "packet logs exist in the simulator only"),
+    (["-o", "OUT", "--backend", "kernel", "--qlog"], "--qlog: in the simulator only"),
     (["-o", "OUT", "--backend", "moon"], "Invalid value for '--backend'"),
     (["-o", "OUT", "--seeds", "0"], "run.seeds = 0"),
     (["-o", "OUT", "--seeds", "x"], "Invalid value for '--seeds'"),

@@ -8,7 +8,7 @@ import pytest
 from dstcc_kernel import source
 
 from dstcc.api import emulate
-from scripts.composition import CAPABILITIES, TRANSPORTS, ask_kernel, check, pair, write
+from scripts.composition import LOGS, ON_KERNEL, TRANSPORTS, ask_kernel, check, emulated, pair, write
 
 PAIRS = [
     ("stream", "moving ends"),
@@ -35,12 +35,14 @@ PAIRS = [
     ("`ltp`", "a contact plan"),
     ("`ltp` coded", "others' TCP flows"),
     ("`ltp` coded", "playout that waits"),
+    ("`gru-mpc`", LOGS),
+    ("`ltp`", "a variant"),
 ]
 
 
 def test_the_pairs_have_all_that_the_kernel_takes() -> None:
     with source.using(source.DEFAULT):
-        taken = [(t, c) for t in TRANSPORTS for c in CAPABILITIES if not pair(t, c, ask_kernel).refusal]
+        taken = [(t, c) for t in TRANSPORTS for c in ON_KERNEL if not pair(t, c, ask_kernel).refusal]
     assert {t for t, _ in PAIRS} == {t for t, _ in taken}
     assert {c for _, c in PAIRS} == {c for _, c in taken}
 
@@ -50,4 +52,8 @@ def test_the_pairs_have_all_that_the_kernel_takes() -> None:
 @pytest.mark.usefixtures("kernel_with_scheduler")
 def test_a_pair_runs(transport: str, capability: str, tmp_path: Path) -> None:
     scenario = write(transport, capability, tmp_path)
+    if capability == LOGS:
+        emulated(scenario, tmp_path / "run", backend="kernel", logs=("pcapng",))
+        assert len(list((tmp_path / "run").glob("gru-mpc*.pcapng"))) == 2
+        return
     check(emulate(scenario, backend="kernel", quality=False).trials.to_pylist())

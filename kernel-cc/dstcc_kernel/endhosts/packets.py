@@ -8,30 +8,16 @@ does not lie within its block is an error.
 from __future__ import annotations
 
 import heapq
-import struct
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
 
 from dstcc.errors import KernelError
-from dstcc.reading import opened
 from dstcc.wire import interface_block, packet_block, section_block
 
-from ..capture import BLOCK, PACKETS
+from ..captured import ring_packets
 from .mission import Mission
 from .naming import slug
-from .planning import CAPTURES_MB
-from .records import ETHERNET_BYTES
 
-FIRST = 16
-"""Of a block: where the offset of its first packet is."""
-KIND_AT, OUTGOING = 58, 4
-"""Of a packet: its ``sll_pkttype``, and the value for one that leaves the device."""
-HEAD = 68
-"""Bytes of a packet's head and of the address behind it (``tpacket3_hdr``, ``sockaddr_ll``)."""
-IPV4 = 0x0800
-IPV6 = 0x86DD
 End = tuple[str, tuple[tuple[str, bool], ...]]
 """An end of a link: what it is called, and its devices' rings, each with whether only what leaves the device counts."""
 
@@ -73,44 +59,3 @@ def _ends(mission: Mission, index: int) -> tuple[End, ...]:
         return tuple((end, tuple((f"{device}{index}", True) for device in devices)) for end, devices in ends)
     hosts = (mission.hosts[node] for node in mission.network.ends[index])
     return tuple((host, ((f"link{index}-{end}", False),)) for end, host in enumerate(hosts))
-
-
-def ring_packets(
-    stack: ExitStack, path: Path, number: int, *, leaving: bool
-) -> Iterator[tuple[int, int, bytes, int]]:
-    """Time, end's number, bytes and length of a ring's packets; the file is closed with the stack."""
-    try:
-        file, size = stack.enter_context(opened(path, KernelError, CAPTURES_MB << 20, follow=False))
-    except FileNotFoundError:
-        raise KernelError(f"{path.name}: the guest left none") from None
-    return (
-        (t_ns, number, packet, length)
-        for t_ns, packet, length in _packets(file, size, path.name, leaving=leaving)
-    )
-
-
-def _packets(file: BinaryIO, size: int, name: str, *, leaving: bool) -> Iterator[tuple[int, bytes, int]]:
-    """Time, bytes and length of the IP packets on a device, or of those that are ``leaving`` it."""
-    if size % BLOCK:
-        raise KernelError(f"{name}: its last block is cut short")
-    for _ in range(size // BLOCK):
-        block = file.read(BLOCK)
-        (count,), (at,) = struct.unpack_from("=I", block, PACKETS), struct.unpack_from("=I", block, FIRST)
-        if not 0 < count <= BLOCK // HEAD:
-            raise KernelError(f"{name}: a block of {count} packets")
-        for left in range(count, 0, -1):
-            if at + HEAD > BLOCK:
-                raise KernelError(f"{name}: a packet that lies beyond its block")
-            step, seconds, ns, kept, length = struct.unpack_from("=5I", block, at)
-            (start,) = struct.unpack_from("=H", block, at + 24)
-            end = at + start + kept
-            if end > BLOCK or length < kept or (left > 1 and step < HEAD):
-                raise KernelError(f"{name}: a packet that lies beyond its block, or on the next one")
-            whole = block[at + start : end]
-            if (
-                kept >= ETHERNET_BYTES
-                and (block[at + KIND_AT] == OUTGOING or not leaving)
-                and struct.unpack_from(">H", whole, 12)[0] in (IPV4, IPV6)
-            ):
-                yield seconds * 10**9 + ns, whole[ETHERNET_BYTES:], length - ETHERNET_BYTES
-            at += step

@@ -26,6 +26,7 @@ from dstcc.scenario.programs import text_of
 from dstcc.wire import HEADER_BYTES
 
 from .. import guest, source
+from ..captured import CAPTURES_MB
 from ..elf import is_static
 from ..job import LinkJob
 from ..link_plan import link_lines
@@ -67,7 +68,7 @@ DELAY_STEP_NS, LEAST_STEPS, MOST_STEPS = 250_000, 500, 20_000
 BASE_MB, RING_MB, PROGRAMS_MB = 192, 40, 768
 """Of a guest: kernel and what runs in it; the rings of a link's capture; the programs."""
 
-SAMPLES_MB, CAPTURES_MB = 1024, 64 * 1024
+SAMPLES_MB = 1024
 """Of a run's folder: what thousands of sockets, sampled some hundred times, and a hundred million packets take."""
 
 
