@@ -100,6 +100,7 @@ def test_what_a_node_refuses_goes_over_another(loss: float, seed: int) -> None:
     other = path(line("c", delay_s=2.0, **lossy), Hop(2, node(2), line("d", delay_s=6.0)))
     result = simulate(config(full, other, objects=layers(20), seed=seed))
     assert [one.came_packets for one in result.nodes] == [2, 18]
+    assert [one.dropped_packets for one in result.nodes] == [2, 0]
     assert np.count_nonzero(result.objects.complete_ns >= 0) == 18
     assert np.count_nonzero(result.objects.given_up) == 2
     conserved(result)
@@ -337,3 +338,43 @@ def test_a_node_that_boots_hears_nothing():
     way = path(line("a", delay_s=1.0), Hop(1, boots, line("b", delay_s=5.0)))
     result = simulate(config(way, objects=layers(20)))
     assert result.objects.complete_ns[10] > 106 * S + round(0.3 * S) + 5 * S
+
+
+def test_what_has_come_in_part_is_lost_in_a_restart():
+    """The first of three segments is there at 1.1 s; what comes after the restart is all sent again."""
+    crashed = node(1, restart_ns=(round(1.15 * S),), boot_ns=0)
+    result = simulate(config(path(line("a"), Hop(1, crashed, line("b", delay_s=5.0))), objects=layers(1)))
+    (counts,) = result.nodes
+    assert (counts.came_packets, counts.lost_in_restarts_packets, counts.dropped_packets) == (2, 1, 0)
+    assert result.objects.complete_ns[0] > 0
+
+
+@pytest.mark.parametrize(("release_ns", "is_refused"), [(10_100_000_056, True), (10_100_000_057, False)])
+def test_at_one_instant_what_comes_finds_the_room_that_was(release_ns, is_refused):
+    """A report of 56 bytes, at a byte a nanosecond, frees the node's room for one layer at 11.1 s and 56 ns: a layer
+    arrives there 1.1 s after its release."""
+    second = line("b", delay_s=5.0, up_rate_bps=8e9)
+    objects = replace(layers(2, segments=1), release_ns=np.array([0, release_ns]))
+    result = simulate(config(path(line("a"), Hop(1, node(1, WIRE), second)), objects=objects))
+    assert (result.objects.sent_bytes[1] > 1460) == is_refused
+    assert (result.objects.complete_ns > 0).all()
+
+
+def test_at_one_instant_a_restart_goes_first():
+    """A layer of one segment that comes at 1.1 s is not there yet."""
+    crashed = node(1, restart_ns=(round(1.1 * S),), boot_ns=0)
+    way = path(line("a"), Hop(1, crashed, line("b", delay_s=5.0)))
+    result = simulate(config(way, objects=layers(1, segments=1)))
+    assert result.nodes[0].lost_in_restarts_packets == 0
+    assert result.objects.complete_ns[0] == round(6.2 * S)
+
+
+@pytest.mark.parametrize(("duration_ns", "arrives"), [(round(6.2 * S), True), (round(6.2 * S) - 1, False)])
+def test_what_arrives_as_the_run_ends_counts_and_a_slot_has_what_happens_at_its_end(duration_ns, arrives):
+    """A layer is at the node at 1.1 s, the end of the first slot, and at the Earth at 6.2 s."""
+    way = path(line("a"), Hop(1, node(1), line("b", delay_s=5.0)))
+    one = config(way, objects=layers(1, segments=1), slot_ns=round(1.1 * S), duration_ns=duration_ns)
+    result = simulate(one)
+    assert (result.objects.complete_ns[0] > 0) == arrives
+    assert result.end_ns == duration_ns
+    assert result.nodes[0].slot_held_bytes.tolist() == 5 * [WIRE]

@@ -217,3 +217,28 @@ def test_a_senders_restart_costs_custody_nothing_where_it_has_a_spool():
         )
         conserved(result)
         assert (result.objects.complete_ns > 0).all()
+
+
+def test_what_is_captured_as_the_sender_is_up_again_is_not_lost():
+    """A layer every 10 s, a boot from 20.5 to 40 s: that of 30 s is lost, that of 40 s is not."""
+    way = path(line("a"), Hop(1, custody.node(1), line("b")))
+    one = custody.config(
+        way, objects=custody.layers(6, segments=1), restarts=restarts(20.5, 19.5, spool=False)
+    )
+    assert np.flatnonzero(simulate(one).objects.complete_ns < 0).tolist() == [3]
+
+
+def test_a_sender_that_restarts_sends_nothing_of_what_it_lost():
+    """A layer is at the node at 1.1 s, and nothing gets through between them until 500 s: its sender tries again and
+    again, until it has lost the layer at 100 s. The node has it."""
+    first = line("a", unannounced_ns=((S, 500 * S),))
+    way = path(first, Hop(1, custody.node(1), line("b", outages_ns=((0, 900 * S),))))
+    objects = custody.layers(1, segments=1)
+    sent = {}
+    for at_s in (100, 800):
+        one = custody.config(way, objects=objects, restarts=restarts(at_s, 0.0, spool=False), slot_ns=10 * S)
+        result = simulate(one)
+        assert result.objects.complete_ns[0] > 900 * S
+        sent[at_s] = result.hops[0].slot_sent_packets
+    assert sent[100][9] == sent[100][-1] > 1
+    assert sent[800][9] < sent[800][-1]

@@ -293,3 +293,150 @@ def test_on_any_network(seed: int) -> None:
     assert repr(result) == repr(simulate(one))
     if due[0] == NEVER_NS and transport["congestion"] in ("cubic", "newreno"):
         assert done.all()
+
+
+def times_s(counts: list[int], slot_s: float) -> np.ndarray:
+    """The ends of the slots in which something was sent."""
+    return (np.flatnonzero(np.diff(np.array(counts))) + 2) * slot_s
+
+
+def test_a_sender_asks_for_room_after_a_timeout_and_then_ever_more_rarely() -> None:
+    """The node is full again from 1,021 s on; the round trip is 2 s, its variation hardly any, and the least that a
+    timeout adds to it 0.2 s. Questions are then two, four, .. timeouts apart, and at last 120 s."""
+    dark = line("b", outages_ns=((0, 1000 * S), (1020 * S, 20_000 * S)))
+    way = path(line("a"), Hop(1, node(1, 20 * WIRE), dark))
+    (hop, _) = simulate(
+        config(
+            way,
+            objects=layers(40),
+            slot_ns=S // 10,
+            duration_ns=12_000 * S,
+            transport={"receive_buffer_bytes": 0},
+        )
+    ).hops
+    answers_s, sent_s = times_s(hop.slot_up_sent_packets, 0.1), times_s(hop.slot_sent_packets, 0.1)
+    heard_s = answers_s[answers_s < 1025].max() + 1
+    asked_s = sent_s[sent_s > heard_s]
+    timeout_s = asked_s[0] - heard_s
+    assert 2.2 <= timeout_s < 3.2
+    gaps_s = np.diff(asked_s)
+    assert gaps_s[:5] == pytest.approx(timeout_s * np.array([2, 4, 8, 16, 32]), rel=0.06)
+    assert (
+        gaps_s[5:] == pytest.approx(120, abs=0.11) and len(gaps_s) == 5 + (12_000 - round(asked_s[5])) // 120
+    )
+
+
+def test_what_a_sender_is_told_of_its_links_is_not_told_to_nodes() -> None:
+    """A window of four packets fills the near hop of 0.02 s, and not the far one of 600 s."""
+    way = path(line("near", 1e6, 0.01), Hop(1, node(1, 10**9), line("far", 1e6, 300.0)))
+    told = {"congestion": "fixed", "parameters": {"fixed": {"cwnd_segments": [4]}}}
+    result = simulate(config(way, objects=layers(100), transport=told, duration_ns=2000 * S))
+    assert result.objects.complete_ns.max() < 1300 * S and result.objects.complete_ns.min() > 0
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "bbr"])
+def test_a_node_that_boots_sends_nothing(congestion: str) -> None:
+    """Over lines that lose packets, with its clock for ACKs, timeouts and pacing running on: 40 boots of 5 s, at the
+    ends of which it does what was due."""
+    loss = Loss("packet", rate=0.03)
+    boots = [(t, t + 5) for t in range(20, 2020, 50)]
+    crashed = node(1, restart_ns=tuple(t * S for t, _ in boots), boot_ns=5 * S, keeps_over_restart=True)
+    way = path(line("a", loss=loss, up_loss=loss), Hop(1, crashed, line("b", loss=loss, up_loss=loss)))
+    one = config(
+        way, objects=layers(1, 10**9), slot_ns=S, duration_ns=2020 * S, transport={"congestion": congestion}
+    )
+    near, far = simulate(one).hops
+    for sent in (near.slot_up_sent_packets, far.slot_sent_packets):
+        assert [int(sent[up - 2] - sent[at - 1]) for at, up in boots] == [0] * len(boots) and sent[-1] > 500
+
+
+def test_what_comes_while_a_node_boots_is_sent_again() -> None:
+    """The SYN's answer comes to it at 10.4 s, the segment at 30 s, its ACK at 30.4 s: each time the node boots then,
+    and a packet more goes over the hop on which it came or was answered."""
+
+    def packets(*boots: float) -> tuple[int, int]:
+        crashed = node(
+            1, restart_ns=tuple(round(t * S) for t in boots), boot_ns=S // 5, keeps_over_restart=bool(boots)
+        )
+        way = path(line("a", delay_s=10.0), Hop(1, crashed, line("b", delay_s=0.2)))
+        near, far = simulate(config(way, objects=layers(2, MSS, gap_s=200.0))).hops
+        return near.sent_packets, far.sent_packets
+
+    near, far = packets()
+    assert packets(10.3) == (near, far + 1)
+    assert packets(29.9) == (near + 1, far)
+    assert packets(30.3) == (near, far + 1)
+
+
+def test_a_node_hears_of_room_at_once_and_asks_where_the_word_is_lost() -> None:
+    """Two nodes hold ten packets each; the last hop is dark until 5,000 s, and carries ten packets a round trip of 2 s
+    from the timeout after that on. Where no word comes to the first node until 5,100 s it asks, at most 120 s later."""
+
+    def done_s(*silent: tuple[int, int]) -> np.ndarray:
+        way = path(
+            line("a"),
+            Hop(1, node(1, 10 * WIRE), line("b", up_outages_ns=tuple((a * S, b * S) for a, b in silent))),
+            Hop(2, node(2, 10 * WIRE), line("c", outages_ns=((20 * S, 5000 * S),))),
+        )
+        result = simulate(config(way, objects=layers(8, gap_s=1.0)))
+        conserved(result)
+        done: np.ndarray = result.objects.complete_ns / S
+        return done[done > 5000]
+
+    heard_s = done_s()
+    assert len(heard_s) == 4 and heard_s[-1] - heard_s[0] < 20 and heard_s[-1] < 5100
+    assert 5100 < done_s((4900, 5100))[-1] < 5100 + 120 + 20
+
+
+@pytest.mark.parametrize(("segments", "words"), [(1, 0), (2, 1), (3, 2)])
+def test_room_is_said_unasked_where_what_is_known_has_doubled(segments: int, words: int) -> None:
+    """A node of four packets, of which the hop behind acknowledges one by one. Of one segment three places are known,
+    and four are not twice as many; of two, two are known, then four free; of three, one, then two, then four."""
+    way = path(line("a", delay_s=0.01), Hop(1, node(1, 4 * WIRE), line("b", delay_s=100.0)))
+    objects = layers(2, np.array([segments, 1]) * MSS, gap_s=1000.0)
+    (near, _) = simulate(config(way, objects=objects)).hops
+    between = int(near.slot_up_sent_packets[18] - near.slot_up_sent_packets[3])  # 200 to 950 s
+    assert between == words
+
+
+def test_a_nodes_control_goes_by_its_own_line() -> None:
+    """A window of `fixed` is the packets of a round trip: of 12 ms on the far line, on the near one of 120. So the
+    6,850 packets that the node has by 3,000 s take 82 s and 40 of light, not a round trip for each 335."""
+    near, far = line("near", 0.1e6, 0.01), line("far", 1e6, 20.0, outages_ns=((0, 3000 * S),))
+    one = config(
+        path(near, Hop(1, node(1), far)), objects=layers(1, 10**7), transport={"congestion": "fixed"}
+    )
+    assert 3120 * S < simulate(one).objects.complete_ns[0] < 3400 * S
+
+
+def test_room_that_an_ack_has_said_is_known() -> None:
+    """A segment every 300 s finds the node empty, and its ACK says so: three places of four are known then, and the
+    fourth is no word's worth. What goes back are the SYN's answer and three ACKs."""
+    way = path(line("a", delay_s=0.01), Hop(1, node(1, 4 * WIRE), line("b", delay_s=50.0)))
+    (near, _) = simulate(config(way, objects=layers(3, MSS, gap_s=300.0))).hops
+    assert near.up_sent_packets == 4
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "newreno", "vegas"])
+def test_a_node_sends_as_a_sender_would_that_has_the_data(congestion: str) -> None:
+    """A hop of no time before a far one: beside a sender on the far one alone, with the same packets lost in outages
+    that nobody announced, all is there within a millisecond; the SYN is one packet more."""
+    for seed in range(40):
+        rng = Random(seed)
+        ends = sorted(rng.sample(range(1000, 90_000), 16))
+        quiet = tuple(
+            (a * S // 1000, min(b, a + rng.choice((20, 300, 2000))) * S // 1000)
+            for a, b in zip(ends[::2], ends[1::2], strict=True)
+        )
+        far = line("far", delay_s=rng.uniform(0.1, 0.45), unannounced_ns=quiet)
+        payload = np.array([rng.randrange(1, 30 * MSS) for _ in range(20)])
+        objects = layers(20, payload, gap_s=rng.uniform(0.5, 4.0))
+        transport = {"congestion": congestion}
+        alone = simulate(config(far, objects=objects, transport=transport))
+        split = simulate(
+            config(path(line("near", 1e12, 0.0), Hop(1, node(1), far)), objects=objects, transport=transport)
+        )
+        assert split.objects.complete_ns == pytest.approx(alone.objects.complete_ns, abs=S // 1000)
+        (_, hop) = split.hops
+        assert hop.sent_packets == alone.totals.data_packets + 1
+        assert hop.lost_packets == alone.totals.lost_channel_packets

@@ -59,7 +59,7 @@ void ProxyLevel::release(std::size_t s, Proxy& proxy) {
     }
     const std::int64_t next = proxy.in.receiver.next();
     const std::int64_t known = proxy.told + proxy.share - next, room = proxy.freed + proxy.share - next;
-    if (room == known || 2 * known > proxy.share || room < 2 * known) return;
+    if (room == known || room < 2 * known) return;
     answering_.tell_window(now_, s, proxy.in, proxy.freed);
     proxy.told = proxy.freed;
 }
