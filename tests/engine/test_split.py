@@ -295,9 +295,9 @@ def test_on_any_network(seed: int) -> None:
         assert done.all()
 
 
-def times_s(counts: list[int], slot_s: float) -> np.ndarray:
+def times_s(counts: np.ndarray, slot_s: float) -> np.ndarray:
     """The ends of the slots in which something was sent."""
-    return (np.flatnonzero(np.diff(np.array(counts))) + 2) * slot_s
+    return (np.flatnonzero(np.diff(counts)) + 2) * slot_s
 
 
 def test_a_sender_asks_for_room_after_a_timeout_and_then_ever_more_rarely() -> None:
