@@ -53,6 +53,17 @@ def test_a_sweep_its_report_and_a_question(tmp_path: Path, study: Path) -> None:
     assert "a page of its own" in dstcc("report", out, out, "-o", tmp_path / "two.html", code=2)
 
 
+def test_workers_import_nothing_from_the_current_folder(
+    tmp_path: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    for name in ("dstcc/__init__.py", "queue.py", "numpy.py"):
+        (here / name).parent.mkdir(exist_ok=True, parents=True)
+        (here / name).write_text("raise SystemExit('a stranger's file')")
+    monkeypatch.chdir(here)
+    assert json.loads(dstcc("sweep", study, "-o", tmp_path / "out", "--jobs", 2, "--json"))["done"] == TRIALS
+
+
 def test_a_dry_run_measures_and_keeps_nothing(tmp_path: Path, study: Path) -> None:
     said = json.loads(dstcc("sweep", study, "-o", tmp_path / "out", "--dry-run", "--json"))
     assert (said["cells"], said["trials"], said["missing"], said["left_out"]) == (2, TRIALS, TRIALS, 0)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 ENTRY = "dstcc_policy"
 SUFFIX = ".safetensors"
+POLICY = f"policy{SUFFIX}"
+"""Of a training's folder."""
 FIELDS = {
     "schema": int,
     "algorithm": str,
@@ -228,10 +230,13 @@ def write_policy(path: Path, header: Mapping[str, Any], tensors: Mapping[str, Fl
 
 
 def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[str, Float32Array]]:
-    """A policy's file, its header and its tensors, of whatever kind of policy; errors as :func:`load_policy`."""
+    """The file of a policy, or that in a training's folder, its header and its tensors, of whatever kind of policy;
+    errors as :func:`load_policy`."""
     given = str(name_or_file)
     shipped = algorithms.shipped_policies()
     path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
+    if path.is_dir():
+        path /= POLICY
     if not path.is_file():
         names = (algorithms.OWN, *shipped)
         raise PolicyError(

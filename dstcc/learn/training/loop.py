@@ -21,6 +21,7 @@ from dstcc.algorithms import RENAMED
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import Recipe, recipe_of
+from dstcc.learn.policies.controller import POLICY
 from dstcc.outputs import check_new
 from dstcc.stats import Estimate, estimate
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from dstcc.learn.env.deep_space import Scenarios
 
-POLICY = "policy.safetensors"
 ALGORITHM, SEED = "dstcc-lanes", 1
 """The defaults."""
 

@@ -117,7 +117,7 @@ class Local:
         read, write = os.pipe()
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "dstcc.sweeps.worker", str(self._folder), str(write)],
+                [sys.executable, "-P", "-m", "dstcc.sweeps.worker", str(self._folder), str(write)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(write,),

@@ -118,7 +118,7 @@ class Slurm:
         name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         folder = self._place.jobs / name
         write_units(folder, shares, self._limit_s)
-        words = [sys.executable, "-m", "dstcc.sweeps.share", str(self._place.path.absolute()), name]
+        words = [sys.executable, "-P", "-m", "dstcc.sweeps.share", str(self._place.path.absolute()), name]
         lines = [
             "#!/bin/bash",
             f"#SBATCH --job-name={_plain(self._place.path.name)}",

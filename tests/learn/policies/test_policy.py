@@ -101,6 +101,15 @@ def test_recorded_rows_that_are_no_actions_are_refused(shape: tuple[int, int], n
         replace(made, network={"kind": "recorded"}, tensors={name: rows})
 
 
+def test_a_trainings_folder_is_its_policy(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "training"
+    folder.mkdir()
+    with pytest.raises(PolicyError, match="training: no such policy file"):
+        load_policy(folder)
+    (folder / "policy.safetensors").write_bytes(file.read_bytes())
+    assert load_policy(folder).header() == load_policy(file).header()
+
+
 def test_a_shipped_policy_is_known_by_its_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(algorithms, "POLICIES", file.parent)
     assert load_policy("made").header() == load_policy(file).header()
