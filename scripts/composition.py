@@ -216,6 +216,8 @@ def carried(scenario: Path) -> None:
 def logged(transport: str, scenario: Path, out: Path) -> None:
     """Run it, and keep every packet."""
     emulated(write(transport, LOGS, scenario.parent), out, logs=("qlog", "pcapng"))
+    if not any(out.glob("*.pcapng")):
+        raise DstccError("no packet logs, its transfer keeps no packets")
 
 
 def explained(transport: str, scenario: Path, out: Path) -> None:
