@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .output import console, emit_json, plain_table
+from .output import emit_json, plain_table, show_figures
 
 
 @click.command(short_help="Show what this machine can do.")
@@ -25,5 +25,5 @@ def command(as_json: bool) -> int:
             missing = Text("missing", "red") if finding.required else Text("optional", "yellow")
             mark = Text("ok", "green") if finding.ok else missing
             table.add_row(finding.check, mark, finding.detail, finding.remedy or "")
-        console().print(table)
+        show_figures(table)
     return 1 if any(finding.required and not finding.ok for finding in findings) else 0

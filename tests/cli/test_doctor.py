@@ -116,3 +116,11 @@ def test_what_guests_need_is_named_where_it_is_missing(
     assert "MB are free in /dev/shm" in checks.find(by_name["guest memory"]).detail
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert checks.find(by_name["ptrace"]).detail == "this host forbids ptrace"
+
+
+def test_a_row_stays_on_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    remedy = " ".join(["install it"] * 30)
+    with_checks(monkeypatch, Check("torch", lacking, remedy))
+    (row,) = [line for line in doctor().stdout.splitlines() if "torch" in line]
+    assert remedy in row
