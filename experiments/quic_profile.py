@@ -4,7 +4,7 @@
 
 Both ends are those of examples/quic/quic.py on aioquic, which has neither sockets nor a clock of its own: here they
 have a virtual clock, and the links of examples/quic/relay.toml between them (rates, delays, breaks, storage, losses
-without memory). A point takes a fraction of a second of processor time in place of a guest's seven.
+without memory). A point takes a fraction of a second of processor time in place of a guest's four.
 A row is a point and depends on nothing else; with ``-o`` rows that the file has already are kept.
 """
 
