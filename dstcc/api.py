@@ -276,7 +276,7 @@ def emulate(
             asked = ask(
                 loaded,
                 backend,
-                logs=bool(wanted),
+                logs=wanted,
                 alone=() if variants or any(names.values()) else controllers,
             )
             _written: Finished = write_run(

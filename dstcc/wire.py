@@ -10,6 +10,10 @@ from dstcc.version import __version__
 HEADER_BYTES = 40
 """IPv4 and TCP without options, which are free: of a data packet, and the whole of a SYN, its answer and a pure ACK."""
 
+ENDS = ("spacecraft", "earth")
+"""A capture is of what one of them sends and what comes to it."""
+EPOCH_NS = 946_684_800 * 10**9
+"""Mission time 0 of captures of scenarios without a date: 1 January 2000."""
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 """Block types."""
 BYTE_ORDER = 0x1A2B3C4D

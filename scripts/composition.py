@@ -265,7 +265,11 @@ def run(transport: str, capability: str, folder: Path) -> None:
 
 def ask_kernel(transport: str, capability: str, folder: Path) -> None:
     """Ask the kernel's backend whether it would run a pair."""
-    ask(read(write(transport, capability, folder), []), "kernel", logs=capability == LOGS)
+    ask(
+        read(write(transport, capability, folder), []),
+        "kernel",
+        logs=("pcapng",) if capability == LOGS else (),
+    )
 
 
 @dataclass(frozen=True)

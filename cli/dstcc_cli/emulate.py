@@ -171,9 +171,8 @@ def command(
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
     _say_unscheduled(loaded)
     only_controllers = () if variants or congestions or schedulers else controllers
-    if qlog and backend != "simulator":
-        raise click.UsageError("--qlog: in the simulator only; the kernel's packets are in --pcapng")
-    asked = ask(loaded, backend, logs=qlog or pcapng, alone=only_controllers)
+    logs = frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted)
+    asked = ask(loaded, backend, logs=logs, alone=only_controllers)
     if dry_run or output is None:
         planned = plan(loaded, asked.source, backend, policies=asked.policies)
         return _show_plan(planned, Clock(loaded.scenario.start), as_json)
@@ -191,7 +190,7 @@ def command(
             policies=asked.policies,
             force=force,
             quality=not no_quality,
-            logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
+            logs=logs,
             jobs=jobs,
             keep=True,
             resume=resume,

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.errors import RunError
-from dstcc.run.capture import ENDS, write_capture
+from dstcc.run.capture import write_capture
 from dstcc.run.logs import stem
 from dstcc.run.qlog import VERSIONS, write_qlog
 from dstcc.run.replay import replay
+from dstcc.wire import ENDS
 
 if TYPE_CHECKING:
     from dstcc.engine import Trace

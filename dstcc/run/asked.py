@@ -5,7 +5,7 @@ The command line and the Python API ask through :func:`ask`, so that the same wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,14 +102,14 @@ def ask(
     scenario: Scenario,
     backend: str,
     *,
-    logs: bool = False,
+    logs: Collection[str] = (),
     alone: Sequence[str] = (),
     source_of: Callable[[Scenario], Source] = load_source,
 ) -> Asked:
     """Read what the scenario's trials need and check that they can run.
 
-    What would take more than the limits in force is refused. ``logs``: every packet is to be kept. ``alone`` names the
-    controllers that were asked for with no congestion control and no variant beside them: where only what the scenario
+    What would take more than the limits in force is refused. ``logs`` are the packet logs that are wanted. ``alone``
+    names the controllers that were asked for with no congestion control and no variant beside them: where only what the scenario
     has beside them cannot run, the error says so. ``source_of`` reads its video. Raises
     :class:`~dstcc.errors.InputError` and what :func:`load_controllers` raises.
     """
@@ -119,7 +119,7 @@ def ask(
         policies = load_controllers(asked, source)
         for one in scenarios_of(asked).values():
             carrier.check(one, source, policies, logs=logs)
-        _check_work(asked, source, logs=logs)
+        _check_work(asked, source, logs=bool(logs))
         return policies
 
     try:

@@ -17,7 +17,7 @@ from dstcc.errors import InputError
 from dstcc.scenario.network import node_that
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from dstcc.engine import EngineConfig, EngineResult, Link
     from dstcc.learn.policies.controller import Controller, Watcher
@@ -37,7 +37,12 @@ class Backend(Protocol):
     """Whether a packet may have the bytes of several layers."""
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
+        self,
+        scenario: Scenario,
+        source: Source,
+        policies: Mapping[str, Controller],
+        *,
+        logs: Collection[str] = (),
     ) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
@@ -54,7 +59,7 @@ class Backend(Protocol):
         """More entries of ``run.json``."""
 
 
-def _check_one_connection(scenario: Scenario, logs: bool) -> None:
+def _check_one_connection(scenario: Scenario, logs: Collection[str]) -> None:
     if logs and (splitting := node_that(scenario, "split")) is not None:
         raise InputError(
             f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of one"
@@ -79,7 +84,12 @@ class Simulator:
         self.watcher = watcher
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
+        self,
+        scenario: Scenario,
+        source: Source,
+        policies: Mapping[str, Controller],
+        *,
+        logs: Collection[str] = (),
     ) -> None:
         """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
         _check_one_connection(scenario, logs)
@@ -111,11 +121,18 @@ class Kernel:
     on_host = False
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
+        self,
+        scenario: Scenario,
+        source: Source,
+        policies: Mapping[str, Controller],
+        *,
+        logs: Collection[str] = (),
     ) -> None:
         """Refuse what only the simulator has."""
         if logs and self.on_host:
             raise InputError("--pcapng: not on this host's kernel, where tcpdump writes it")
+        if "qlog" in logs:
+            raise InputError("--qlog: in the simulator only; the kernel's packets are in --pcapng")
         _check_one_connection(scenario, logs)
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy

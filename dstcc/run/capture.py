@@ -13,24 +13,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dstcc.engine import Link, Trace
-from dstcc.wire import interface_block, packet_block, section_block
+from dstcc.wire import ENDS, EPOCH_NS, interface_block, packet_block, section_block
 
-EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""Mission time 0 of scenarios without a date."""
 PORT, FIRST_SENDER_PORT = 5201, 40_000
 NS_PER_S = 10**9
 DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
 DROPPED = 2
-SEEN = {"spacecraft": (DATA_SENT, ACK_ARRIVED), "earth": (DATA_ARRIVED, ACK_SENT)}
+SEEN = dict(zip(ENDS, ((DATA_SENT, ACK_ARRIVED), (DATA_ARRIVED, ACK_SENT)), strict=True))
 """The events that pass by each end."""
-ENDS = tuple(SEEN)
 
 SYN, ACK = 0x02, 0x10
 WINDOW_SCALE = 14
@@ -49,8 +46,9 @@ def write_capture(
     mss_bytes: int,
     start: datetime | None = None,
 ) -> None:
-    """Write what one end (of :data:`ENDS`) saw of a trial; ``links`` are the trial's, ``start`` is mission time 0."""
-    zero_ns = int((start or EPOCH).timestamp()) * NS_PER_S
+    """Write what one end (of :data:`~dstcc.wire.ENDS`) saw of a trial; ``links`` are the trial's, ``start`` is mission
+    time 0."""
+    zero_ns = EPOCH_NS if start is None else int(start.timestamp()) * NS_PER_S
     with path.open("wb") as file:
         file.write(section_block())
         for link in links:

@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+from dstcc.wire import ENDS
+
 from .trials import Outcome
 
 
@@ -24,7 +26,7 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
             folder / f"{stem(trial)}.qlog", trial, trace, outcome.result.samples, mss_bytes=setup.mss_bytes
         )
     if "pcapng" in wanted:
-        from .capture import ENDS, write_capture
+        from .capture import write_capture
 
         for end in ENDS:
             path = folder / f"{stem(trial)}.{end}.pcapng"
@@ -34,9 +36,7 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
                 shutil.copyfile(captured / f"{end}.pcapng", path)
     if captured is not None:
         shutil.rmtree(captured, ignore_errors=True)
-    return (
-        [f"{trial}: no qlog, which only the simulator writes"] if trace is None and "qlog" in wanted else []
-    )
+    return []
 
 
 def stem(trial: str) -> str:

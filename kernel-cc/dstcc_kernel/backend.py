@@ -25,10 +25,11 @@ from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.scenario import draw_links, draw_trial, engine_config, rtt_s
-from dstcc.wire import HEADER_BYTES
+from dstcc.wire import ENDS, EPOCH_NS, HEADER_BYTES
 
 from . import guest, host, running, source
 from .build import Built, find
+from .capture import RING_MB
 from .captured import write_capture
 from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
 from .coded_steer import coded_steer
@@ -52,7 +53,7 @@ from .plan import (
     windows_of,
 )
 from .programs import programs
-from .transfer import HOSTS, rings
+from .transfer import rings
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
@@ -66,10 +67,6 @@ NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
 HEADERS_BYTES = 14 + 40 + 20 + 40 + 64
 """Of a packet in a log: Ethernet's, IP's and TCP's headers with their options, or the heads of datagrams."""
-RING_MB = 10
-"""Of a guest's memory, for a device's packets."""
-EPOCH_NS = 946_684_800 * 10**9
-"""Mission time 0 in packet logs: 1 January 2000, as in the simulator's."""
 LTP = "ltp"
 """The folder of its program."""
 
@@ -218,7 +215,7 @@ def _headers(folder: Path, config: EngineConfig) -> Path:
     """The trial's captures, in a folder of their own that goes with this process's others unless somebody takes it."""
     own = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     (own / JOB).touch()
-    for end in HOSTS:
+    for end in ENDS:
         at = own / f"{end}.pcapng"
         write_capture(folder, at, hosts=(end,), scale=config.transport.scale, zero_ns=EPOCH_NS)
     return own

@@ -18,6 +18,8 @@ from pathlib import Path
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
 ETH_P_ALL = 3
 BLOCK, BLOCKS, FRAME = 1 << 18, 32, 1 << 11
+RING_MB = 10
+"""Of a guest's memory for one, with what it needs beside it."""
 TIMEOUT_MS = 3_600_000
 STATUS, USER, KERNEL = 8, 1, 0
 """Of a block: where its status is; it is ours; it is the kernel's."""

@@ -11,13 +11,13 @@ from typing import BinaryIO
 
 from dstcc.errors import KernelError
 from dstcc.reading import opened
-from dstcc.wire import interface_block, packet_block, section_block
+from dstcc.wire import ENDS, interface_block, packet_block, section_block
 
 from .capture import BEGAN, BLOCK, PACKETS
 from .job import JOB, read_job
 from .remains import message_of
 from .topology import ETHERNET_BYTES
-from .transfer import HOSTS, RING, rings
+from .transfer import RING, rings
 
 CAPTURES_MB = 64 * 1024
 """Of all rings of a run."""
@@ -32,7 +32,7 @@ IPV6 = 0x86DD
 
 
 def write_capture(
-    folder: Path, path: Path, *, hosts: Sequence[str] = HOSTS, scale: float | None = None, zero_ns: int = 0
+    folder: Path, path: Path, *, hosts: Sequence[str] = ENDS, scale: float | None = None, zero_ns: int = 0
 ) -> int:
     """Write the packets that ``hosts`` saw of the trial whose files are in ``folder``, in order; their number. Times
     are the guest's clock, or with ``scale`` mission time, ``zero_ns`` at the trial's begin.
@@ -49,7 +49,7 @@ def write_capture(
         all_ = [
             ring_packets(stack, folder / f"{host}-{name}{RING}", hosts.index(host), leaving=not played)
             for name, earth, played in rings(job)
-            if (host := HOSTS[earth]) in hosts
+            if (host := ENDS[earth]) in hosts
         ]
         file = stack.enter_context(path.open("wb"))
         file.write(section_block())

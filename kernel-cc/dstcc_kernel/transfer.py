@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from dstcc.errors import DstccError
-from dstcc.wire import HEADER_BYTES
+from dstcc.wire import ENDS, HEADER_BYTES
 
 from .capture import BEGAN, Capture, Ring
 from .controller_process import Controller, controller_process
@@ -51,8 +51,6 @@ QUEUE_BYTES = 16
 """Of a link, in the file of :func:`queues_of`."""
 HOP_NUMBERS, NODE_NUMBERS = 6, 7
 """Of a network's link both ways, and of a node, as the program that plays links counts them (``kernel-cc/links``)."""
-HOSTS = ("spacecraft", "earth")
-"""Of a capture an interface each: what leaves it, and what comes to it."""
 LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
 """Of a trial's folder: what the program that plays links reads, and that of others' connections."""
 
@@ -117,7 +115,7 @@ def captured(job: Job, topology: Stand, folder: Path) -> Iterator[Capture | None
     made = []
     for name, earth, _played in rings(job):
         with inside(topology.earth if earth else topology.craft):
-            made.append(Ring(name, folder / f"{HOSTS[earth]}-{name}{RING}", job.capture_bytes))
+            made.append(Ring(name, folder / f"{ENDS[earth]}-{name}{RING}", job.capture_bytes))
     yield Capture(made, folder / BEGAN)
     lost = sum(ring.close() for ring in made)
     if lost:

@@ -17,9 +17,9 @@ import dstcc
 from dstcc.errors import InputError, RunError
 from dstcc.export import FORMATS, export_run
 from dstcc.run import Run, load_run
-from dstcc.run.capture import ENDS
 from dstcc.run.qlog import VERSIONS
 from dstcc.run.replay import replay
+from dstcc.wire import ENDS
 from tests.quick import QUICK
 
 IDS = ["cubic+minrtt/s1", "cubic+minrtt/s2", "newreno+minrtt/s1", "newreno+minrtt/s2"]

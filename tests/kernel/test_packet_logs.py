@@ -14,6 +14,9 @@ from click.testing import CliRunner
 from dstcc_cli.main import main
 from dstcc_kernel.backend import HEADERS_BYTES, PREFIX
 
+from dstcc.api import emulate
+from dstcc.errors import InputError
+
 SCENARIO = """
 [scenario]
 name = "logged"
@@ -101,6 +104,12 @@ def test_looking_moves_times_by_less_than_a_millisecond(tmp_path: Path) -> None:
     for name in logged.column_names:
         for one, other in zip(logged[name].to_pylist(), plain[name].to_pylist(), strict=True):
             assert one == (pytest.approx(other, abs=1e-3) if isinstance(other, float) else other), name
+
+
+def test_python_refuses_what_the_command_refuses(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    with pytest.raises(InputError, match="--qlog: in the simulator only"):
+        emulate(tmp_path / "s.toml", tmp_path / "run", backend="kernel", logs="qlog")
 
 
 @pytest.mark.parametrize(

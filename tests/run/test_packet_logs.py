@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from dstcc.engine import EngineResult, Loss, simulate
-from dstcc.run.capture import ENDS, write_capture
+from dstcc.run.capture import write_capture
 from dstcc.run.qlog import write_qlog
+from dstcc.wire import ENDS
 from tests.engine import net
 
 LINKS = (

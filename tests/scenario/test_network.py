@@ -631,9 +631,9 @@ def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
 
 
 def test_packet_logs_are_refused_where_nodes_end_connections() -> None:
-    SIMULATOR.check(network(), load_source(network()), {}, logs=True)
+    SIMULATOR.check(network(), load_source(network()), {}, logs=("qlog",))
     with pytest.raises(InputError, match="'a' ends connections, and a packet log is of one"):
-        SIMULATOR.check(network(**SPLIT), load_source(network(**SPLIT)), {}, logs=True)
+        SIMULATOR.check(network(**SPLIT), load_source(network(**SPLIT)), {}, logs=("qlog",))
 
 
 def test_the_second_hop_that_links_had_is_refused_and_shown_as_nodes(minimal: Path) -> None:

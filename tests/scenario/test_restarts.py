@@ -75,6 +75,6 @@ def test_logs_and_training_refuse_it(tmp_path: Path) -> None:
 
     scenario = read(restart=RESTART, congestion="cubic")
     with pytest.raises(InputError, match="a packet log is of one"):
-        ask(scenario, "simulator", logs=True)
+        ask(scenario, "simulator", logs=("qlog",))
     with pytest.raises(ScenarioError, match="an episode is one connection"):
         Episodes([scenario])

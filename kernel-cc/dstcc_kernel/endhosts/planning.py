@@ -26,6 +26,7 @@ from dstcc.scenario.programs import text_of
 from dstcc.wire import HEADER_BYTES
 
 from .. import guest, source
+from ..capture import RING_MB
 from ..captured import CAPTURES_MB
 from ..elf import is_static
 from ..job import LinkJob
@@ -65,8 +66,10 @@ LONGEST_S = 365 * 86_400.0
 SAMPLES_PER_RTT = 10
 DELAY_STEP_NS, LEAST_STEPS, MOST_STEPS = 250_000, 500, 20_000
 """A moving delay is followed in steps of a quarter of a millisecond one way, or as finely as these numbers let."""
-BASE_MB, RING_MB, PROGRAMS_MB = 192, 40, 768
-"""Of a guest: kernel and what runs in it; the rings of a link's capture; the programs."""
+BASE_MB, PROGRAMS_MB = 192, 768
+"""Of a guest: kernel and what runs in it; the programs."""
+RINGS = 4
+"""Of a link's capture: two devices an end."""
 
 SAMPLES_MB = 1024
 """Of a run's folder: what thousands of sockets, sampled some hundred times, and a hundred million packets take."""
@@ -217,7 +220,7 @@ def memory_mb(mission: Mission) -> int:
         for link in mission.links
         for way in (link.down, link.up)
     )
-    rings = RING_MB * len(mission.links) if mission.capture else 0
+    rings = RINGS * RING_MB * len(mission.links) if mission.capture else 0
     stored = PACKET_MEMORY * in_flight + STORED_MEMORY * _storage(mission)
     return ceil(BASE_MB + PROGRAMS_MB + len(mission.hosts) * mission.disk_mb + rings + stored / 1e6)
 
