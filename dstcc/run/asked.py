@@ -109,8 +109,8 @@ def ask(
     """Read what the scenario's trials need and check that they can run.
 
     What would take more than the limits in force is refused. ``logs`` are the packet logs that are wanted. ``alone``
-    names the controllers that were asked for with no congestion control and no variant beside them: where only what the scenario
-    has beside them cannot run, the error says so. ``source_of`` reads its video. Raises
+    names the controllers that were asked for with no congestion control and no variant beside them: where only what
+    the scenario has beside them cannot run, the error says so. ``source_of`` reads its video. Raises
     :class:`~dstcc.errors.InputError` and what :func:`load_controllers` raises.
     """
     carrier, source = backend_of(backend), source_of(scenario)
