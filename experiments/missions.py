@@ -184,11 +184,11 @@ def calibration() -> list[Known]:
         Known(
             "Curiosity through MAVEN, its first pass",
             "550 Mbit",
-            f"its orbit of {MAVEN_ORBIT_M[0] / 1e3:.0f} by {MAVEN_ORBIT_M[1] / 1e3:,.0f} km takes {climb / 60:.1f} min "
-            f"from {MAVEN_PASS_M[0] / 1e3:,.0f} to {MAVEN_PASS_M[1] / 1e3:,.0f} km, the pass's altitudes: "
-            f"{climb * rate_bps / 1e6:,.0f} Mbit at the mean rate of the passes above. The published volume is a mean "
-            f"of {MAVEN_PASS_BITS / climb / 1e3:.0f} kbit/s, {MAVEN_PASS_BITS / climb / rate_bps:.2f} of that rate, "
-            "from further away",
+            f"{climb * rate_bps / 1e6:,.0f} Mbit at the mean rate of the passes above, in the {climb / 60:.1f} min in "
+            f"which MAVEN climbs from {MAVEN_PASS_M[0] / 1e3:,.0f} to {MAVEN_PASS_M[1] / 1e3:,.0f} km (orbit: "
+            f"{MAVEN_ORBIT_M[0] / 1e3:.0f} by {MAVEN_ORBIT_M[1] / 1e3:,.0f} km). {MAVEN_PASS_BITS / 1e6:.0f} Mbit in "
+            f"this time are {MAVEN_PASS_BITS / climb / 1e3:.0f} kbit/s, {MAVEN_PASS_BITS / climb / rate_bps:.2f} of "
+            "that rate, over a longer distance",
             "JPL, November 2014; altitudes: New Atlas, November 2014, after NASA; orbit: NASA, February 2019",
         ),
         Known(

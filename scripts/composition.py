@@ -34,11 +34,11 @@ Keys = dict[str, Any]
 PLACE = re.compile(r"^(pair\.toml: |pair: |run: trial '[^']*' )")
 """At the beginning of a message: what is the same in all, or differs where the reason does not."""
 LATER = "Not built: "
-EVERY = "With every transport: "
+EVERY = "Every transport supports: "
 """How the line begins that has the capabilities without an exception."""
 NEVER = "With no capability: "
 """How the line begins of a transport that works with none, for one reason."""
-OTHERS = "With every other transport: "
+OTHERS = "Every other transport supports: "
 """How the line of capabilities begins below such transports."""
 BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
 """Refusals that no version could lift, by words that they hold."""
@@ -71,7 +71,7 @@ TRANSPORTS: dict[str, Keys] = {
     "lanes": {"transport": {"congestion": "cubic", "mode": "lanes", "lanes_per_link": 4}},
     "`dstcc`": {"transport": {"congestion": [], "controller": "dstcc"}},
     "`dstcc-lanes`": {"transport": {"congestion": [], "controller": "dstcc-lanes"}},
-    "coded, rates told": {
+    "coded, rates configured": {
         "transport": {"congestion": "open-loop", "mode": "coded", "handshake": False},
         "coding": {"repair": [0.2, 0.1], "block_s": 10},
     },
@@ -147,15 +147,15 @@ CAPABILITIES: dict[str, Keys] = {
     },
     "others' datagrams": on_first_link(cross_traffic=[{"rate_bps": 20_000}]),
     "others' TCP flows": on_first_link(flows=[{"congestion": "cubic", "bytes": 100_000}]),
-    "restarts, with a spool": {"transport": {"restart": RESTART | {"spool": True}}},
-    "restarts, without": {"transport": {"restart": RESTART | {"spool": False}}},
-    "moving ends": on_first_link(delay_s=[[0, 8.0], [180, 9.0]]),
+    "restarts with a spool": {"transport": {"restart": RESTART | {"spool": True}}},
+    "restarts without a spool": {"transport": {"restart": RESTART | {"spool": False}}},
+    "a delay that changes": on_first_link(delay_s=[[0, 8.0], [180, 9.0]]),
     "a contact plan": on_first_link(
         contacts="plan.txt", source=2, destination=1, rate_bps=None, delay_s=None
     ),
     "rates that change": on_first_link(rate_bps=[[0, 200_000], [30, 100_000], [60, 200_000]]),
     "stored video": {"video": {"source": "stored"}},
-    "playout that waits": {"playout": {"mode": "stall", "delay_s": 20.0}},
+    "`stall` playout": {"playout": {"mode": "stall", "delay_s": 20.0}},
     "no `slot_s`": {"run": {}},
 }
 """Keys beside the transport's."""
