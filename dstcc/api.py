@@ -51,8 +51,8 @@ LOGS = ("qlog", "pcapng")
 class Emulation:
     """A run: its trials as tables, and what can be made of them.
 
-    ``trials``, ``chunks`` and ``samples`` are Arrow tables with the columns of the run directory
-    (docs/files.md#a-run-directory); ``.to_pandas()`` makes a data frame of one.
+    ``trials``, ``chunks`` and ``samples`` are the run directory's, as Arrow tables; ``.to_pandas()`` makes a data frame
+    of one.
     """
 
     def __init__(self, run: Run, kept: tempfile.TemporaryDirectory[str] | None = None) -> None:
