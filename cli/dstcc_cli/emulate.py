@@ -244,14 +244,16 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if away:
         whose = "every trial" if len(away) == len(done) else ", ".join(sorted(away))
         notes.append(f"{whose}: {OUT_OF_REACH}, so there is no oracle_ratio")
-    notes += [f"expect.{key} was not looked at where that is so" for key in unseen(scenario.expect, done)]
+    notes += [f"expect.{key} was not checked there" for key in unseen(scenario.expect, done)]
     notes += [
         f"{trial.id} sent nothing: {SILENT}"
         for trial in done
         if _sent_nothing(trial) and trial.id not in away
     ]
     if nobodys := idle(scenario.expect, done):
-        notes.append(f"not looked at, as no trial is of it: {', '.join(f'expect.{key}' for key in nobodys)}")
+        notes.append(
+            f"not checked, as the run has no such trial: {', '.join(f'expect.{key}' for key in nobodys)}"
+        )
     for note in notes:
         notice(note)
     if failed:

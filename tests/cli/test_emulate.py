@@ -321,7 +321,7 @@ def test_a_dark_pass_is_no_failure_but_what_it_misses_is(
     reach = "no sender could have had a layer there in time"
     assert f"every trial: {reach}, so there is no oracle_ratio\n" in done.stderr
     said = (
-        "expect.oracle_ratio was not looked at where that is so"
+        "expect.oracle_ratio was not checked there"
         if code == 0
         else f"playback_ratio is 0 ({reach}), expected >= 0.5"
     )
@@ -601,9 +601,9 @@ def test_bounds_of_nobody_are_named_in_one_line(scenario: Path, out: Path) -> No
         file.write('[expect]\n"westwood.playback_ratio" = ">= 0"\n"bbr.playback_ratio" = ">= 0"\n')
     done = emulate(scenario, "-o", out, "--congestion", "cubic")
     assert done.exit_code == 0, done.stderr
-    said = [line for line in done.stderr.splitlines() if "not looked at" in line]
+    said = [line for line in done.stderr.splitlines() if "not checked" in line]
     names = "expect.westwood.playback_ratio, expect.bbr.playback_ratio"
-    assert said == [f"dstcc: not looked at, as no trial is of it: {names}"]
+    assert said == [f"dstcc: not checked, as the run has no such trial: {names}"]
 
 
 def test_people_read_utc_where_the_mission_has_a_date(scenario: Path, out: Path) -> None:

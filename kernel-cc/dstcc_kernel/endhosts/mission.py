@@ -16,7 +16,7 @@ HOSTS = (CRAFT, EARTH)
 AT = Path("/run/dstcc")
 """Where a guest has the run's folder, wherever that is outside: nothing in a guest depends on it."""
 HERE = Path("/run/here")
-"""Where a guest has the folder that ``dstcc`` was called in, read-only."""
+"""Where a guest has ``folder`` of ``[programs]``, else the folder that ``dstcc`` was called in, read-only."""
 MISSION, OUTCOME, ERROR = "mission.json", "outcome.json", "error.txt"
 SAMPLES, DEVICES, RUNNING, STDOUT, STDERR = "samples.bin", "devices.json", "running", "stdout", "stderr"
 KEYS, WAITS = "keys-{}", "waits"

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 SCHEMA, KIND = 1, "programs"
 """Of ``run.json``."""
-UNCHECKED = "expect: its bounds are about trials of a video (dstcc emulate); none of them is checked here"
+UNCHECKED = "expect: bounds of trials are not checked by dstcc run, only by dstcc emulate"
 KILLED = "Out of memory: Killed process"
 """The kernel's words."""
 GAVE_UP = re.compile(
