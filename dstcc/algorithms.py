@@ -298,7 +298,7 @@ TABLE = (
             f"minrtt-then-fast-{part}",
             "scheduler",
             "built-in",
-            f"Lee and Yoo, Sensors 2022: minrtt for {part} of every 50 ms, then fast-only; by [run] slots",
+            f"Lee and Yoo, Sensors 2022: minrtt for {part}/50 of a slot ([run] slot_s; theirs: 50 ms), then fast-only",
             needs=("paths",),
         )
         for part in ("15", "30")
@@ -462,7 +462,7 @@ OWN_ROW = Algorithm(
     backends=BOTH,
 )
 PARTS = ("gru-mpc",)
-"""Controllers that are for studies of a part of :data:`OWN`, and no transport by themselves."""
+"""Controllers for studies of repair alone, and no transport by themselves."""
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")

@@ -40,7 +40,7 @@ NEVER = "With no capability: "
 """How the line begins of a transport that works with none, for one reason."""
 OTHERS = "Every other transport supports: "
 """How the line of capabilities begins below such transports."""
-BY_NATURE = ("repair is planned by deadlines", "decide nothing once a slot")
+BY_NATURE = ("plans repair by deadlines", "explain shows a controller's decisions")
 """Refusals that no version could lift, by words that they hold."""
 
 

@@ -11,7 +11,7 @@ from .output import emit_json, plain_table, say, show_figures
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
     """List every congestion control and scheduler: name, kind, state, side information, source and backends."""
-    from dstcc.algorithms import KNOWLEDGE, OWN, PARTS, documents, everything, letters
+    from dstcc.algorithms import KNOWLEDGE, PARTS, documents, everything, letters
 
     if as_json:
         emit_json(documents())
@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
         where = " ".join(backend[0] for backend in row.backends)
         table.add_row(row.name, row.kind, row.state, letters(row.knows), where, row.source)
     show_figures(table)
-    say(f"parts of {OWN}, controllers for studies: {', '.join(PARTS)}")
+    say(f"controllers for studies of repair alone: {', '.join(PARTS)}")
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
     say(f"knows: {'; '.join(said)}; all keep deadlines (d)")
     backends = dict.fromkeys(backend for row in rows for backend in row.backends)

@@ -131,5 +131,5 @@ def check(scenario: Scenario) -> None:
     for holds, rule in rules:
         if not holds:
             raise InputError(f"{name}: {rule}")
-    if problem := unplannable(scenario):
+    if problem := unplannable(scenario, "dstcc ladder"):
         raise InputError(f"{name}: {problem}")

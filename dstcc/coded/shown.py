@@ -29,11 +29,14 @@ _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
 _L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
 
 
-def unplannable(scenario: Scenario) -> str | None:
-    """Why nobody plans repair for a scenario of coded packets; None where somebody can."""
+def unplannable(scenario: Scenario, planner: str) -> str | None:
+    """Why ``planner`` cannot plan repair for a scenario of coded packets; None where it can."""
     if scenario.playout.mode == "deadline":
         return None
-    return f"playout.mode = '{scenario.playout.mode}': repair is planned by deadlines: mode = 'deadline'"
+    return (
+        f"playout.mode = '{scenario.playout.mode}', but {planner} plans repair by deadlines, "
+        "which requires mode = 'deadline'"
+    )
 
 
 def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:

@@ -165,7 +165,7 @@ def explain(run: Run, trial: str) -> Explanation:
     name = run.trial(trial)["controller"]
     if name is None:
         raise RunError(
-            f"{run.path}: trial {trial!r} has no controller: its algorithms decide nothing once a slot"
+            f"{run.path}: trial {trial!r} has no controller, and explain shows a controller's decisions"
         )
     decisions: list[Decided] = []
     outcome = replay(run, trial, trace=True, watcher=decisions.append)

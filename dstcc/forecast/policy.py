@@ -87,8 +87,8 @@ class ForecastPolicy(Controller):
 
     def check_scenario(self, scenario: Scenario, source: Source) -> None:
         """Refuse what nobody plans, and what its training had no missions like."""
-        if problem := unplannable(scenario):
-            raise InputError(f"{scenario.scenario.name}: {problem}; the policy {self.name} plans")
+        if problem := unplannable(scenario, f"the policy {self.name}"):
+            raise InputError(f"{scenario.scenario.name}: {problem}")
         setup = draw_trial(scenario, source, scenario.run.seed)
         config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")
         self.check_within(mission_of([config], source.layers, subflow_links(config.links)))

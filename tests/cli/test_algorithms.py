@@ -17,7 +17,7 @@ def test_table_for_people_on_stdout() -> None:
     assert [said[name][3] for name in ("open-loop", "ltp", "cubic", "qaware")] == ["r", "rc", "–", "lq"]
     assert said["dstcc"][3].startswith("qc") and said["dstcc-lanes"][3].startswith("qc")
     assert not set(PARTS) & set(said)
-    assert f"parts of dstcc, controllers for studies: {', '.join(PARTS)}" in done.stdout
+    assert f"controllers for studies of repair alone: {', '.join(PARTS)}" in done.stdout
 
 
 def test_json() -> None:

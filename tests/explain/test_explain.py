@@ -222,7 +222,7 @@ def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
     assert document["decisions"][3]["chose"] == told.decisions[3].chose
     assert document["links"][0]["lost"] == told.links[0].lost.tolist()
     for words, said in (
-        (["--trial", "cubic+minrtt/s1"], "has no controller"),
+        (["--trial", "cubic+minrtt/s1"], "has no controller, and explain shows a controller's decisions"),
         (["--trial", "dstcc-lanes/s1", "-o", page], "already exists"),
         (["--trial", "dstcc-lanes/s1", "-o", tmp_path / "why.md"], "its name ends in .html"),
     ):

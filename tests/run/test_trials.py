@@ -230,5 +230,7 @@ controller = "gru-mpc"
 mode = "stall"
 """)
     scenario = load_scenario(path)
-    with pytest.raises(InputError, match=r"waits: playout.mode = 'stall': repair is planned by deadlines"):
+    with pytest.raises(
+        InputError, match=r"waits: playout.mode = 'stall', but the policy gru-mpc plans repair by deadlines"
+    ):
         load_controllers(scenario, load_source(scenario))
