@@ -147,10 +147,8 @@ protected:
     void refresh_delays();
     using Senders::arm_timer;
     void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
-    void arm_for_room(std::size_t s, const Subflow& sender) {
-        const Time ask = rooms_[s].probe_at(now_, sender, transport_.constants.rto_max);
-        if (ask < timers_.at(s)) timers_.set(s, ask);
-    }
+    // Where nodes end subflows: what waits for room there asks for it.
+    void arm_for_rooms();
 
 private:
     void repair(std::size_t s);
@@ -178,11 +176,6 @@ private:
                         std::int64_t number);
     Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
     std::int64_t put(std::size_t s, Outlet& subflow, LayerSending& layer, const Cut& segment);
-    bool no_room_at_node(std::size_t s, const Subflow& sender) {
-        if (!rooms_[s].full(sender)) return false;
-        arm_for_room(s, sender);
-        return true;
-    }
     void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
     void refresh(std::size_t s, const Subflow& sender);
 
@@ -233,7 +226,7 @@ protected:
 
 // Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
 inline void Dispatcher::refresh(std::size_t s, const Subflow& sender) {
-    if (!sender.window_open() || (__builtin_expect(!rooms_.empty(), 0) && no_room_at_node(s, sender))) {
+    if (!sender.window_open() || (__builtin_expect(!rooms_.empty(), 0) && rooms_[s].full(sender))) {
         erase(ready_, s);
     } else if (sender.pacing_until() > now_) {
         erase(ready_, s);
@@ -273,6 +266,7 @@ inline void Dispatcher::offer() {
         const auto s = static_cast<std::size_t>(lowest(set));
         finish_sending(s, subflows_[s]);
     }
+    if (__builtin_expect(!rooms_.empty(), 0)) arm_for_rooms();
 }
 
 // Ready subflows that may take new data: the stale only when all are.

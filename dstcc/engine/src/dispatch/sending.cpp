@@ -42,6 +42,15 @@ void Dispatcher::repeat(std::size_t s, std::int64_t number) {
     arm_timer(s);
 }
 
+void Dispatcher::arm_for_rooms() {
+    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        if (!data_waits(s)) continue;
+        const Time ask = rooms_[s].probe_at(now_, subflows_[s].sender, transport_.constants.rto_max);
+        if (ask < timers_.at(s)) timers_.set(s, ask);
+    }
+}
+
 // Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again. Where a program writes what the
 // window has room for (kernel-cc/transfer), TCP has no new data.
 void Dispatcher::send_probe(std::size_t s) {

@@ -146,11 +146,11 @@ void SendingEnd::handle_room(Time now, std::size_t s) {
 // The node where it ends had none, and has not spoken since.
 void SendingEnd::ask_for_room(std::size_t s) {
     Outlet& subflow = subflows_[s];
-    if (rooms_[s].ask(now_)) {
+    if (rooms_[s].ask(now_, data_waits(s))) {
         ++subflow.syns;
         subflow.out.send(now_, s, 0, 0, 0, 0, header_bytes_, false);
     }
-    arm_for_room(s, subflow.sender);
+    arm_for_rooms();
 }
 
 void SendingEnd::handle_timer(Time now, std::size_t s) {
@@ -220,6 +220,7 @@ Time SendingEnd::handle_release(Time now) {
         if (pushed) subflows_[s].sender.push();
         pushed ? pump(s) : finish_sending(s, subflows_[s]);
     }
+    if (!rooms_.empty()) arm_for_rooms();
     arm_own_timer();
     return released_ < release.size() ? release[released_] : kNever;
 }

@@ -1,5 +1,6 @@
 // What a node that ends a connection has room for (tcp/proxies.hpp), as its ACKs say: a receive window, counted in segments. A sender
-// that fills it and has nothing in flight asks again after a timeout, and after twice as long (RFC 9293 section 3.8.6.1).
+// that fills it, has nothing in flight and more to send asks again after a timeout, and after twice as long (RFC 9293 section
+// 3.8.6.1, Linux tcp_check_probe_timer() and tcp_probe_timer()).
 #pragma once
 
 #include "tcp/sender.hpp"
@@ -19,7 +20,7 @@ public:
         probe_at_ = kNever;
         probes_ = 0;
     }
-    // When to ask; kNever: an ACK will come, or there is room.
+    // When to ask for room for what waits; kNever: an ACK will come, or there is room.
     Time probe_at(Time now, const Subflow& sender, Time most) {
         if (!full(sender) || sender.tcp().packets_out() > 0) return kNever;
         if (probe_at_ == kNever) {
@@ -28,12 +29,12 @@ public:
         }
         return probe_at_;
     }
-    // Is it time to?
-    bool ask(Time now) {
+    // Is it time to, and does something still wait?
+    bool ask(Time now, bool waits) {
         if (probe_at_ > now) return false;
         probe_at_ = kNever;
-        probes_ = std::min(probes_ + 1, 30u);
-        return true;
+        probes_ = waits ? std::min(probes_ + 1, 30u) : 0;
+        return waits;
     }
 
 private:

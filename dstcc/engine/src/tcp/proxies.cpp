@@ -80,7 +80,7 @@ void ProxyLevel::handle_timer(Time now, std::size_t s) {
         if (proxy.syn_at <= now_) send_syn(s, proxy);
         return arm_timer(s, proxy);
     }
-    if (proxy.room.ask(now_)) {
+    if (proxy.room.ask(now_, proxy.waits())) {
         ++proxy.syns;
         proxy.out.send(now_, first_ + s, 0, 0, 0, 0, header_bytes_, false);
     }
@@ -130,6 +130,7 @@ void ProxyLevel::pump(std::size_t s) {
 
 void ProxyLevel::arm(std::size_t s, Proxy& proxy) {
     arm_timer(s, proxy);
+    if (!proxy.waits()) return;
     const Time ask = proxy.room.probe_at(now_, proxy.sender, transport_.constants.rto_max);
     if (ask < timers_.at(s)) timers_.set(s, ask);
 }

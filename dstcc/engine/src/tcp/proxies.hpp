@@ -66,7 +66,8 @@ private:
         std::int64_t freed = 0, told = 0;       // the sender knows of these
         BlockRing<Held> waiting{};              // by number, from the next to send on
         BlockRing<std::uint16_t> held_bytes{};  // on the wire, likewise from `freed` on
-        bool has_data() const { return sender.tcp().snd_nxt < in.receiver.next() && !room.full(sender); }
+        bool waits() const { return sender.tcp().snd_nxt < in.receiver.next(); }
+        bool has_data() const { return waits() && !room.full(sender); }
         void note_told() {
             if (in.receiver.ack_deadline() == kNever) told = freed;
         }
