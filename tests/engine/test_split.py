@@ -417,8 +417,9 @@ def test_room_that_an_ack_has_said_is_known() -> None:
     assert near.up_sent_packets == 4
 
 
-@pytest.mark.parametrize("congestion", ["cubic", "newreno", "vegas"])
-def test_a_node_sends_as_a_sender_would_that_has_the_data(congestion: str) -> None:
+@pytest.mark.parametrize("bulk", [False, True], ids=["bursts", "bulk"])
+@pytest.mark.parametrize("congestion", ["cubic", "newreno", "vegas", "westwood", "bic"])
+def test_a_node_sends_as_a_sender_of_plain_tcp_would_that_has_the_data(congestion: str, bulk: bool) -> None:
     """A hop of no time before a far one: beside a sender on the far one alone, with the same packets lost in outages
     that nobody announced, all is there within a millisecond; the SYN is one packet more."""
     for seed in range(40):
@@ -431,7 +432,9 @@ def test_a_node_sends_as_a_sender_would_that_has_the_data(congestion: str) -> No
         far = line("far", delay_s=rng.uniform(0.1, 0.45), unannounced_ns=quiet)
         payload = np.array([rng.randrange(1, 30 * MSS) for _ in range(20)])
         objects = layers(20, payload, gap_s=rng.uniform(0.5, 4.0))
-        transport = {"congestion": congestion}
+        if bulk:
+            objects = layers(1, 4 * int(payload.sum()))
+        transport = {"congestion": congestion, "option_bytes": 0}
         alone = simulate(config(far, objects=objects, transport=transport))
         split = simulate(
             config(path(line("near", 1e12, 0.0), Hop(1, node(1), far)), objects=objects, transport=transport)

@@ -63,13 +63,14 @@ void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) 
     const TransportConfig& transport = config_.transport;
     TcpState tcp = initial_state(config_, sending_.subflows());
     if (!transport.apart) tcp.siblings = &sending_.siblings();
-    tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
+    const bool ends_at_node = split_ && split_->last(link) != nullptr;  // and so is plain TCP
+    tcp.option_bytes = ends_at_node ? 0 : static_cast<std::uint32_t>(transport.option_bytes);
     auto control =
         own_control(transport, control_setup(split_ ? split_->near() : config_, tcp, link, sharers_of(config_, link),
                                              on.down.slot_ns(),
                                              on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes))));
     sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plan, link});
-    if (split_ && split_->last(link) != nullptr) {
+    if (ends_at_node) {
         sending_.bound_by_node(split_->share(link));
         receiving_.add(make_receiver(*split_->last(link), 0, 0), AckTransmitter(split_->to_receiver(link)));
     } else {
