@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import Coding, EngineResult, Link, Loss, Objects, simulate
+from dstcc.engine._testing import coding
 
 from .net import MSS, WIRE, config, link, live, ns
 
@@ -60,6 +61,14 @@ def in_time(result: EngineResult, objects: Objects) -> list[float]:
     done = result.objects.complete_ns
     there = (done >= 0) & (done <= objects.deadline_ns)
     return [float(there[objects.layer == layer].mean()) for layer in range(int(objects.layer.max()) + 1)]
+
+
+def test_what_is_admitted_leaves_less_for_what_is_due_with_it() -> None:
+    """The link brings 50 kB by 50 s and 100 kB by 100 s: of what is due at 50 s, 30 kB are admitted, not 30 more, and
+    20 are; then 50 more by 100 s."""
+    plan = coding.OneLinkPlan(link(8e3, 0.0), 1e-6, ns(100))
+    due = ((50, 30e3), (50, 30e3), (50, 20e3), (50, 1.0), (100, 50e3), (100, 1.0))
+    assert [plan.admit(ns(at_s), octets) for at_s, octets in due] == [True, False, True, False, True, False]
 
 
 @pytest.mark.parametrize("congestion", ["open-loop", "paced"])

@@ -54,6 +54,7 @@ def test_source_packets_go_as_they_are_and_are_there_at_once() -> None:
     # Released at 1 s, 2 s, ..: the second packet is on the line 2 ms later and arrives with the light.
     done = [ns(second + 2 * PACKET_S + LIGHT_S) for second in (1, 2, 3, 4)]
     assert result.objects.complete_ns.tolist() == done
+    assert result.totals.last_delivery_s == pytest.approx(done[-1] / ns(1))
     coding = result.coding
     assert coding is not None
     assert (coding.source_packets[0], coding.repair_packets[0], coding.whole[0]) == (8, 2, 1)  # 0.25 x 8

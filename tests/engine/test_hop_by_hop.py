@@ -378,3 +378,11 @@ def test_what_arrives_as_the_run_ends_counts_and_a_slot_has_what_happens_at_its_
     assert (result.objects.complete_ns[0] > 0) == arrives
     assert result.end_ns == duration_ns
     assert result.nodes[0].slot_held_bytes.tolist() == 5 * [WIRE]
+
+
+def test_a_run_is_over_when_the_last_layer_is_given_up_wherever_it_came() -> None:
+    """The first link loses everything: the node never hears of the layer, and the sender gives it up."""
+    way = path(line("a", unannounced_ns=((0, 90_000 * S),)), Hop(1, node(1), line("b", delay_s=5.0)))
+    result = simulate(config(way, objects=layers(1)))
+    assert result.nodes[0].came_packets == 0 and result.objects.given_up[0] == 1
+    assert result.end_ns < 1000 * S

@@ -338,6 +338,16 @@ def test_probe_rtts_clock_begins_when_its_window_is_reached():
     assert path.law.cwnd() > 50
 
 
+@pytest.mark.parametrize("name", ["bbr", "bbr-scaled"])
+def test_probe_rtts_samples_count_as_short_of_data_until_what_is_in_flight_has_come(name):
+    # bbr_update_min_rtt(): app_limited = delivered + in flight, here 90.
+    path = filled(name, 1.0)
+    path.law.send(90)
+    path.round(100, rtt_s=0.9)
+    path.round(100, wait_s=10.01)
+    assert path.law.state.app_limited(0) == path.law.state.delivered(0) + 90
+
+
 # ---------------------------------------------------------------------------------------------------- losses, timeouts
 
 

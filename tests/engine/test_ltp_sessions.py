@@ -49,6 +49,22 @@ def test_a_repeated_checkpoints_answer_tells_the_fate_of_both_copies():
     assert result.samples.inflight_segments[:8].tolist() == [8, 8, 9, 9, 9, 1, 1, 0]
 
 
+def test_the_answer_to_a_repair_tells_the_fate_of_all_its_segments():
+    # Segments 3 and 6 of 7 are lost, and so is the repair of 3, the ninth packet behind an acknowledgement. The report
+    # at 20.02 s is of the two repairs, so that in flight is the second repair of 3 alone, until its timer at 30.03 s.
+    result = transfer(path(loss=nth_lost(3)), with_one_to_come(blocks(1, 7)), slot_s=4.0, duration_s=34)
+    assert result.samples.inflight_segments[:7].tolist() == [7, 7, 2, 2, 2, 1, 1]
+
+
+def test_a_session_that_is_over_leaves_its_record_to_the_next():
+    # A layer every 100 s is acknowledged within 11 s: one session is ever open, of 20 layers or of 200.
+    peaks = {
+        count: transfer(path(), net.live(count, (8 * net.MSS,), chunk_s=100.0)).totals.engine_peak_bytes
+        for count in (20, 200)
+    }
+    assert peaks[20] == peaks[200]
+
+
 def test_only_what_was_sent_once_gives_a_round_trip_time():
     # As above. The answer at 20.013 s may be to either copy of the checkpoint (Karn); that to the repair, one round
     # trip and one report of one claim, is the only sample.

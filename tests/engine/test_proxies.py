@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine import NEVER_NS, Hop, simulate
+from dstcc.engine import NEVER_NS, Hop, Loss, Node, simulate
 
 from .test_nodes import S, path
 from .test_split import MSS, WIRE, config, layers, line, node, times_s
@@ -47,3 +47,97 @@ def test_a_node_that_has_passed_all_on_asks_for_no_room() -> None:
     asked_s = times_s(hop.slot_sent_packets, 1.0)[-1]
     assert hop.slot_sent_packets[999] == 2 + 10 and hop.sent_packets == 2 + 10 + 1
     assert 1003 < asked_s < 1009
+
+
+@pytest.mark.parametrize("congestion", ["westwood", "bbr"])
+def test_who_sends_to_a_node_sends_plain_tcp(congestion: str) -> None:
+    """MPTCP's options, which a connection over one hop may have, change nothing where a node ends it."""
+
+    def done_ns(option_bytes: int) -> list[int]:
+        lossy = line("a", delay_s=0.2, loss=Loss("packet", rate=0.02))
+        way = path(lossy, Hop(1, node(1), line("b", 1e9, 0.0)))
+        transport = {"congestion": congestion, "option_bytes": option_bytes}
+        return simulate(config(way, objects=layers(20), transport=transport)).objects.complete_ns.tolist()
+
+    assert done_ns(24) == done_ns(0)
+
+
+# ------------------------------------------------------------------------------------------------------ what it answers
+
+ONE_BURST = {"congestion": "fixed", "parameters": {"fixed": {"cwnd_segments": [1000]}}}
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_node_answers_at_once_while_its_window_grows(behind: int) -> None:
+    """A storage for 1,000 segments is a window of 1,460,000 bytes, of which Linux's receiver offers at first what half
+    of its buffer has room for, less a segment: with 162 / 256 of the buffer payload, 307,885 bytes less than all. It
+    grows by 2,920 with each segment until less than a segment is missing: 105 ACKs. 16 more are at once, then each
+    second segment has one and the last one waits: of 300 segments 105 + 16 + 89 + 1, and one of the SYN."""
+    storages = [10**4, 10**4]
+    storages[behind] = 1000
+    first, second = (node(k + 1, storage * WIRE) for k, storage in enumerate(storages))
+    way = path(line("a", 1e7, 0.01), Hop(1, first, line("b", 1e7, 0.4)), Hop(2, second, line("c", 1e9, 1.0)))
+    hops = simulate(config(way, objects=layers(1, 300 * MSS), duration_ns=20 * S, transport=ONE_BURST)).hops
+    assert hops[behind].up_sent_packets == 1 + 105 + 16 + 89 + 1
+
+
+@pytest.mark.parametrize(("mode", "answered_s"), [("stream", 0.10), ("lanes", 0.06)])
+def test_the_last_of_a_write_is_answered_at_once(mode: str, answered_s: float) -> None:
+    """Five segments let the window of forty grow and 16 more are answered at once: the 22nd, there at 56 ms, waits
+    for 40 ms. On lanes a program writes what fits, and the last segment of that says so (PSH)."""
+    way = path(line("a", 1e7, 0.01), Hop(1, node(1, 40 * WIRE), line("b", 1e9, 1.0)))
+    one = config(
+        way,
+        objects=layers(1, 22 * MSS),
+        slot_ns=S // 100,
+        duration_ns=S,
+        transport={**ONE_BURST, "mode": mode},
+    )
+    (near, _) = simulate(one).hops
+    assert times_s(near.slot_up_sent_packets, 0.01)[-1] == pytest.approx(answered_s)
+
+
+# ----------------------------------------------------------------------------------------- what was due while it booted
+
+
+def booting(from_s: float, until_s: float, storage_bytes: int = 10**6) -> Node:
+    """A node that boots then."""
+    at_ns, boot_ns = round(from_s * S), round((until_s - from_s) * S)
+    return node(1, storage_bytes, restart_ns=(at_ns,), boot_ns=boot_ns, keeps_over_restart=True)
+
+
+def test_an_ack_that_was_due_while_a_node_booted_leaves_at_its_end() -> None:
+    """That of the 22nd segment, as above: due at 96 ms, the node boots from 80 to 200 ms."""
+    way = path(line("a", 1e7, 0.01), Hop(1, booting(0.08, 0.2, 40 * WIRE), line("b", 1e9, 1.0)))
+    one = config(way, objects=layers(1, 22 * MSS), slot_ns=S // 100, duration_ns=S, transport=ONE_BURST)
+    (near, _) = simulate(one).hops
+    assert times_s(near.slot_up_sent_packets, 0.01)[-1] == pytest.approx(0.2)
+    assert near.sent_packets == 23
+
+
+def test_a_repeat_that_was_due_while_a_node_booted_leaves_at_its_end() -> None:
+    """Its only segment is lost at 0.21 s, and a timeout follows before 1 s: it boots until 3 s. 12 ms of service and
+    100 ms of light later it is there."""
+    far = line("b", delay_s=0.1, unannounced_ns=((S * 2 // 10, S * 3 // 10),))
+    way = path(line("a", 1e7, 0.01), Hop(1, booting(0.5, 3.0), far))
+    assert simulate(config(way, objects=layers(1, MSS))).objects.complete_ns[0] == round(3.112 * S)
+
+
+def test_what_was_to_be_paced_while_a_node_booted_goes_on_at_its_end() -> None:
+    """BBR sends 10 segments at 2 s and, as they are acknowledged from 4.03 s on, 20 more, one in 0.07 s. A boot from
+    4.3 to 4.5 s puts them off by no more than that: before the next ACK, at 6.04 s, all are sent."""
+
+    def sent(node: Node) -> list[int]:
+        way = path(line("a", 1e7, 0.01), Hop(1, node, line("b")))
+        one = config(
+            way,
+            objects=layers(1, 100 * MSS),
+            slot_ns=S // 100,
+            duration_ns=7 * S,
+            transport={"congestion": "bbr"},
+        )
+        (_, far) = simulate(one).hops
+        return [int(far.slot_sent_packets[round(t_s * 100) - 1]) for t_s in (4.3, 4.49, 4.51, 6.0)]
+
+    assert sent(node(1)) == [17, 20, 20, 32]
+    assert sent(booting(4.3, 4.5)) == [17, 17, 18, 32]

@@ -118,3 +118,15 @@ def test_a_repeat_that_it_shows_to_be_lost_ends_what_a_timeout_began():
         sender.send(at + 1)
         sender.ack(at + 1001, 1, (10, 12), *more, echo_ms=at + 1)
         assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 9)
+
+
+def test_it_says_how_long_a_round_trip_takes_now():
+    # 0 is lost. 1 to 3 are acknowledged after 1,000 ms, and 4, with a longer block, after 1,500. At the timeout, 10 has
+    # been out for 1,200 ms: not for a round trip, so that it is not lost, as 0 and 5 to 9 are (Linux tcp_enter_loss()).
+    sender = flight()
+    sender.ack(1003, 0, (1, 4), echo_ms=3)
+    assert sender.repeat(1003) == [0]
+    sender.ack(1504, 0, (1, 5), echo_ms=4)
+    due = sender.next_timer_ms
+    sender.send(due - 1200)
+    assert (sender.timer(due), sender.engine.lost_out) == ("timeout", 6)

@@ -242,3 +242,14 @@ def test_a_sender_that_restarts_sends_nothing_of_what_it_lost():
         sent[at_s] = result.hops[0].slot_sent_packets
     assert sent[100][9] == sent[100][-1] > 1
     assert sent[800][9] < sent[800][-1]
+
+
+def test_what_builds_on_a_layer_that_a_node_has_is_no_lost_cause() -> None:
+    """The base layer is acknowledged by 10 s, the sender restarts at 50 s, and captures the next layer at 100 s."""
+    objects = replace(
+        custody.layers(2, segments=1, gap_s=100.0), chunk=np.zeros(2, dtype=np.int64), layer=np.arange(2)
+    )
+    objects = replace(objects, deadline_ns=np.full(2, 5000 * S))
+    way = path(line("a"), Hop(1, custody.node(1), line("b", outages_ns=((0, 1000 * S),))))
+    result = simulate(custody.config(way, objects=objects, restarts=restarts(50, 0.0, spool=False)))
+    assert (result.objects.complete_ns > 1000 * S).all()

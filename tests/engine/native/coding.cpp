@@ -4,6 +4,7 @@
 
 #include <pybind11/stl.h>
 
+#include "coding/admission.hpp"
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
@@ -89,6 +90,16 @@ struct LtpRule {
     LtpRule(const LtpRule&) = delete;  // the rule points at the configuration
     CodingConfig coding;
     RateRule rule;
+};
+
+// A plan over one link, which brings so many bytes in a nanosecond.
+struct OneLinkPlan {
+    OneLinkPlan(const LinkConfig& link, double rate, Time longest) : plan(link, 40) {
+        admission.begin(0, longest, kNever, {{&plan, rate, 0, 0}});
+        admission.begin_layer();
+    }
+    ContactPlan plan;
+    Admission admission;
 };
 
 }  // namespace
@@ -177,6 +188,12 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("expected_success", [](const LtpRule& r) { return r.rule.expected_success(); })
         .def_property_readonly("state", [](const LtpRule& r) { return r.rule.state(); })
         .def_static("level", &RateRule::level);
+    py::class_<OneLinkPlan>(m, "OneLinkPlan")
+        .def(py::init([](const py::object& link, double rate, Time longest) {
+                 return std::make_unique<OneLinkPlan>(read_link(link), rate, longest);
+             }),
+             py::arg("link"), py::arg("rate"), py::arg("longest"))
+        .def("admit", [](OneLinkPlan& p, Time deadline, double bytes) { return p.admission.admit(deadline, bytes); });
     m.def("brings_back", [](bool raptorq, std::int64_t arrived, std::int64_t source, double draw) {
         return brings_back(raptorq ? ErasureCode::kRaptorQ : ErasureCode::kMds, arrived, source, draw);
     });

@@ -222,7 +222,7 @@ void HopByHop<Ends>::restart(Stage& stage) {
             if (node.config().keeps_over_restart) continue;
             std::vector<std::uint32_t> came;
             for (const std::uint32_t layer : lost)
-                if (ends.settlement().completed(layer) && ends.link_of(layer) == l) came.push_back(layer);
+                if (ends.link_of(layer) == l) came.push_back(layer);
             ends.lose_beyond(l, came);
         }
     stage.restarting = false;

@@ -9,7 +9,7 @@ void ProxyLevel::handle_data(Time now, const DataPacket& packet) {
     Proxy& proxy = *proxies_[s];
     if (proxy.node->boots(now)) return;
     now_ = now;
-    if (proxy.syns == 0 && proxy.syn_at == kNever) open(s, proxy, now_);
+    if (proxy.syns == 0) open(s, proxy, now_);
     const std::int64_t number = widen(proxy.in.receiver.next(), packet.number);
     answering_.handle_data(now, s, proxy.in, packet, proxy.freed, [&] { take(proxy, number, packet); });
     if (proxy.waiting.end() <= proxy.in.receiver.next()) answering_.handle_read(now, s, proxy.in, proxy.freed);

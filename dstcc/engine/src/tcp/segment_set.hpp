@@ -39,7 +39,7 @@ public:
     template <class F>
     void each(std::int64_t begin, std::int64_t end, F&& f) const {
         if (begin < next_) f(begin, std::min(next_, end));
-        if (beyond_) beyond_->each(std::max(begin, next_), end, f);
+        if (beyond_) beyond_->each(begin, end, f);
     }
     // The same for what is missing.
     template <class F>
