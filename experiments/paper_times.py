@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from dstcc.errors import DstccError
-from dstcc.papers.carry import plan_figure
+from dstcc.papers.carry import plan, plan_figure
 from dstcc.papers.cells import Cell, Store, key_of
 from dstcc.papers.model import Figure, Paper, load_paper
 from dstcc.papers.write import CELLS, open_folder
@@ -50,12 +51,16 @@ def times(
         open_folder(folder, paper)
         store = Store(folder / CELLS)
         for figure in figures:
-            full = plan_figure(figure, paper.folder, quick=False).cells
+            full = {
+                (*place, one.setting, one.figure.id): cell
+                for one in plan(figure, paper, quick=False)
+                for place, cell in one.cells.items()
+            }
             new = {place: cell for place, cell in full.items() if key_of(cell) not in seen}
             seen |= {key_of(cell) for cell in new.values()}
-            groups: dict[tuple[str, float | str], list[Cell]] = {}
-            for (name, x, _seed), cell in new.items():
-                groups.setdefault((name, x), []).append(cell)
+            groups: dict[tuple[Any, ...], list[Cell]] = {}
+            for (name, x, _seed, *part), cell in new.items():
+                groups.setdefault((name, x, *part), []).append(cell)
             all_s = 0.0
             for cells in groups.values():
                 one, share = cells[0], 1.0

@@ -10,40 +10,26 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from dstcc.papers.verdict import CLASSES, UNDECIDED, class_of
 from dstcc.report.printed import heading, line
 
 PAPERS = Path(__file__).resolve().parents[1] / "examples/papers"
-CLASSES = {
-    "reproduced": ("reproduced",),
-    "within a factor of two": ("within a factor of two", "same direction"),
-    "no difference seen": ("not reproduced: no difference seen",),
-    "opposite": ("not reproduced: opposite",),
-    "beyond a factor of two": ("not reproduced",),
-}
-"""How the verdicts of a class begin; the first that matches counts."""
-
-
-def class_of(verdict: str) -> str:
-    """The class of a verdict. Raises ValueError where it has none."""
-    for name, beginnings in CLASSES.items():
-        if verdict.startswith(beginnings):
-            return name
-    raise ValueError(f"{verdict!r}: a verdict of no class")
+COLUMNS = tuple(name for name in CLASSES if name != UNDECIDED)
 
 
 def counted(verdicts: Iterable[str]) -> list[int]:
-    """Verdicts of each class, in the classes' order."""
+    """All verdicts, then those of each column."""
     counts = Counter(map(class_of, verdicts))
-    return [counts[name] for name in CLASSES]
+    return [sum(counts.values()), *(counts[name] for name in COLUMNS)]
 
 
 def main() -> None:
     """Print a row a paper."""
-    heading("Verdicts", ("paper", "numbers", *CLASSES))
+    heading("Verdicts", ("paper", "numbers", *COLUMNS))
     for path in sorted(PAPERS.glob("*/measured.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             counts = counted(row["verdict"] for row in csv.DictReader(file))
-        line(path.parent.name, *map(str, [sum(counts), *counts]))
+        line(path.parent.name, *map(str, counts))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dstcc.papers import verdict
 from scripts import fidelity_summary, figures, verdicts
 from scripts.figures import NoTableError, Published, Workshop
 from scripts.published.tables import (
@@ -113,11 +114,11 @@ def test_a_table_of_markdown_keeps_its_cells_as_csv() -> None:
 
 def test_every_papers_verdicts_are_of_a_class() -> None:
     assert verdicts.counted(["reproduced (one seed)", "same direction, larger effect", "not reproduced"]) == [
-        *(1, 1, 0, 0, 1)
+        *(3, 1, 1, 0, 0, 1)
     ]
-    assert verdicts.class_of("not reproduced: opposite (one seed)") == "opposite"
+    assert verdict.class_of("not reproduced: opposite (one seed)") == "opposite"
     with pytest.raises(ValueError, match="of no class"):
-        verdicts.class_of("not measured")
+        verdict.class_of("not measured")
 
 
 def test_a_cell_that_drifted_is_named_with_both_values() -> None:

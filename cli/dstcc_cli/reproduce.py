@@ -83,9 +83,9 @@ def _show(made: Reproduced) -> None:
     for heading in ("figure", "quantity", "published", "measured, 95 %", "verdict"):
         number = heading.startswith(("published", "measured"))
         table.add_column(heading, justify="right" if number else "left", overflow="fold")
-    for row in made.rows:
+    for row in made.shown:
         published = "an order" if row.published is None else said(row.published)
-        quantity = f"{row.quantity}{f' ({row.unit})' if row.unit else ''}"
+        quantity = f"{row.quantity}{f' ({row.unit})' if row.unit else ''}{row.setting and f'; {row.setting}'}"
         measured = said(row.measured) + ("" if row.low is None else f"\n{interval(row)}")
         table.add_row(row.figure, quantity, published, measured, row.verdict)
     show_figures(table)

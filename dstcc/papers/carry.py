@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dstcc.run.trials import WORKER_NAME
@@ -13,7 +13,7 @@ from dstcc.run.trials import WORKER_NAME
 from .cells import Cell, Outcome, Store, key_of
 from .dash_cell import DashCell, of_scenario
 from .links_cell import LinksCell
-from .model import Figure, Point
+from .model import Axis, Figure, Paper, Point, Setting
 from .training_cell import TrainingCell
 from .trial_cell import TrialCell, scenario_of
 
@@ -28,6 +28,8 @@ class Planned:
     figure: Figure
     quick: bool
     cells: dict[Place, Cell]
+    setting: Setting | None = None
+    """Where it is a part of a map."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Results:
     figure: Figure
     quick: bool
     outcomes: dict[Place, Outcome]
+    setting: Setting | None = None
 
     def at(self, name: str, x: float | str) -> list[Outcome]:
         """An algorithm's outcomes at a point, seed by seed."""
@@ -51,6 +54,39 @@ class Results:
     def points(self) -> tuple[Point, ...]:
         """Those that were run."""
         return self.figure.points(self.quick)
+
+
+def plan(figure: Figure, paper: Paper, quick: bool) -> list[Planned]:
+    """A figure; a map's figures at each value. Raises :class:`~dstcc.errors.InputError` as :func:`plan_figure`."""
+    if figure.kind != "map":
+        return [plan_figure(figure, paper.folder, quick)]
+    return [
+        replace(
+            plan_figure(_varied(figure, paper, axis, point, one), paper.folder, quick),
+            setting=Setting(axis, point),
+        )
+        for axis in figure.axis
+        for one in axis.figures
+        for point in axis.point
+        if point.quick or not quick
+    ]
+
+
+def _varied(figure: Figure, paper: Paper, axis: Axis, value: Point, of: str) -> Figure:
+    """A figure at an axis's value, with what the axis's numbers need of it."""
+    base = paper.figures[of]
+    asked = [number.measure.at for number in axis.numbers(paper.number) if number.figure == of]
+    needed = {x for at in asked for x in at} if all(asked) else {point.x for point in base.point}
+    points = [
+        point.model_copy(
+            update={"set": (*point.set, *value.set), "scenario": value.scenario or point.scenario}
+        )
+        for point in base.point
+        if point.x in needed
+    ]
+    names = tuple(name for name in base.names if name in axis.algorithms)
+    seeds = {one: min(getattr(base, one), getattr(figure, one)) for one in ("seeds", "quick_seeds")}
+    return base.model_copy(update={"algorithms": names, "beyond": (), "point": tuple(points), **seeds})
 
 
 def plan_figure(figure: Figure, folder: Path, quick: bool) -> Planned:
@@ -115,7 +151,12 @@ def carry(
     advance = begin(len(missing) + len(outcomes), len(outcomes))
     outcomes |= _run(missing, store, jobs or os.cpu_count() or 1, advance)
     return [
-        Results(one.figure, one.quick, {place: outcomes[keys[id(cell)]] for place, cell in one.cells.items()})
+        Results(
+            one.figure,
+            one.quick,
+            {place: outcomes[keys[id(cell)]] for place, cell in one.cells.items()},
+            one.setting,
+        )
         for one in planned
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -36,6 +36,56 @@ class Point(_Table):
     """What carries it; a kernel is the one that can send each layer of a stream on a subflow of its own."""
     quick: bool = True
     """Whether ``--quick`` runs it."""
+
+
+class Axis(_Table):
+    """What a paper leaves open, and values of it. At each value the figures' trials are run with the value's settings
+    after their own, and the published numbers are compared again."""
+
+    name: Text
+    """What a verdict depends on."""
+    unit: str = ""
+    figures: tuple[Text, ...]
+    algorithms: tuple[Text, ...]
+    """Those that are run; numbers of others are left out."""
+    quantities: tuple[str, ...] = ("",)
+    """How the quantities of the numbers that are compared begin."""
+    point: tuple[Point, ...]
+    """The values; one without settings is the one that the figures use."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if len({point.x for point in self.point}) < max(2, len(self.point)):
+            raise ValueError(f"{self.name}: needs two values or more, each once")
+        return self
+
+    def label(self, point: Point) -> str:
+        """A value, without the unit."""
+        return f"{point.x:,g}" if isinstance(point.x, float) else point.x
+
+    def numbers(self, all_numbers: tuple[Number, ...]) -> tuple[Number, ...]:
+        """The published numbers that are compared at each value."""
+        kept = []
+        for number in all_numbers:
+            asked = number.measure
+            over = tuple(name for name in asked.over if name in self.algorithms)
+            ours = all(name in self.algorithms for name in asked.whose) and bool(over) == bool(asked.over)
+            if number.figure in self.figures and ours and number.quantity.startswith(self.quantities):
+                kept.append(number.model_copy(update={"measure": asked.model_copy(update={"over": over})}))
+        return tuple(kept)
+
+
+class Setting(NamedTuple):
+    """A value of an axis."""
+
+    axis: Axis
+    point: Point
+
+    @property
+    def words(self) -> str:
+        """In tables."""
+        used = "" if self.point.set or self.point.scenario else " (used)"
+        return f"{self.axis.name}: {f'{self.axis.label(self.point)} {self.axis.unit}'.rstrip()}{used}"
 
 
 class Plot(_Table):
@@ -80,13 +130,16 @@ class Figure(_Table):
 
     id: Text
     title: Text
-    kind: Literal["trial", "training", "dash", "links"] = "trial"
-    scenario: Text
+    kind: Literal["trial", "training", "dash", "links", "map"] = "trial"
+    scenario: str = ""
     set: tuple[str, ...] = ()
     quick_set: tuple[str, ...] = ()
     """More settings under ``--quick``, after those of the point."""
     seeds: Times
+    """Of each cell; of a map at most these, as the axes' figures may have fewer."""
     quick_seeds: Times
+    axis: tuple[Axis, ...] = ()
+    """Of a map."""
     algorithms: tuple[Text, ...] = ()
     """Of the paper, by the names that the scenario's trials have."""
     beyond: tuple[Text, ...] = ()
@@ -106,10 +159,12 @@ class Figure(_Table):
     quick_steps: int = 0
     extra: bool = False
     """Run only when ``--figure`` names it."""
-    plot: Plot
+    plot: Plot = Plot(kind="lines")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if (self.kind == "map") != bool(self.axis) or (self.kind == "map") == bool(self.scenario):
+            raise ValueError("needs a scenario, or is a map and has axes")
         if self.kind == "training" and (self.learner is None or min(self.steps, self.quick_steps) < 1):
             raise ValueError("a training needs learner, steps and quick_steps")
         if self.kind in ("trial", "dash") and not self.algorithms:
@@ -251,6 +306,13 @@ class Paper(_Table):
             if figure is None:
                 raise ValueError(f"number.{index}: no figure {number.figure}")
             _check_measure(f"number.{index}", figure, number.measure)
+        for figure in self.figure:
+            for axis in figure.axis:
+                for one in axis.figures:
+                    if one not in {number.figure for number in axis.numbers(self.number)}:
+                        raise ValueError(
+                            f"figure {figure.id}, {axis.name}: no number of figure {one} to compare"
+                        )
         return self
 
     def chosen(self, ids: tuple[str, ...]) -> tuple[Figure, ...]:

@@ -38,6 +38,14 @@ def delays(_scenario: Scenario, trial: Trial) -> Outcome:
     return Outcome(values)
 
 
+def formula(_scenario: Scenario, trial: Trial) -> Outcome:
+    """``formula_psnr_db``: 20 lg (rate of the video / (expected - actual throughput)) with the video's rate as
+    expected; no value where nothing is missing. Our text of Wei et al. has these in words, and lacks the formula."""
+    sizes, came = trial.setup.objects.payload_bytes, trial.result.objects.complete_ns >= 0
+    missing = int(sizes[~came].sum())
+    return Outcome({"formula_psnr_db": float(20 * np.log10(sizes.sum() / missing)) if missing else None})
+
+
 def rates(_scenario: Scenario, trial: Trial) -> Outcome:
     """The series ``rate_bps`` (payload newly acknowledged in each slot, all subflows) at ``rate_t_s``."""
     samples = trial.result.samples
@@ -66,6 +74,7 @@ def halves(scenario: Scenario, trial: Trial) -> Outcome:
 PROBES: dict[str, Callable[[Scenario, Trial], Outcome]] = {
     "transfer": transfer,
     "delays": delays,
+    "formula": formula,
     "rates": rates,
     "halves": halves,
 }

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .carry import Results, carry, plan_figure
+from .carry import Results, carry, plan
 from .cells import Store
+from .maps import maps_of
 from .model import Paper, load_paper
 from .rows import PublishedRow, rows_of
 from .write import CELLS, document, open_folder, write
@@ -22,6 +23,8 @@ class Reproduced:
     folder: Path
     rows: list[PublishedRow]
     results: list[Results]
+    shown: list[PublishedRow]
+    """The rows without a map's single values."""
 
     def document(self) -> dict[str, Any]:
         """As ``dstcc reproduce --json`` prints it."""
@@ -45,9 +48,12 @@ def reproduce(
     """
     paper = load_paper(paper) if isinstance(paper, str) else paper
     chosen = paper.chosen(figures)
-    planned = [plan_figure(figure, paper.folder, quick) for figure in chosen]
+    planned = [one for figure in chosen for one in plan(figure, paper, quick)]
     open_folder(folder, paper)
     results = carry(planned, Store(folder / CELLS), jobs=jobs, begin=begin)
-    rows = rows_of(paper, results)
-    write(folder, paper, results, rows, quick)
-    return Reproduced(paper, folder, rows, results)
+    maps = maps_of(paper, results)
+    own = rows_of(paper, results)
+    rows = [*own, *(row for one in maps for row in one.rows)]
+    write(folder, paper, results, rows, maps, quick=quick)
+    shown = [*own, *(row for one in maps for row in one.rows_of_all)]
+    return Reproduced(paper, folder, rows, results, shown)

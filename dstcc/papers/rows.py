@@ -43,6 +43,8 @@ class PublishedRow:
     place: str
     source: str
     note: str
+    setting: str = ""
+    """Of a map: the axis and the value, or the axis alone where it is about all values."""
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -54,16 +56,17 @@ COLUMNS = tuple(PublishedRow.__dataclass_fields__)
 
 def rows_of(paper: Paper, results: Iterable[Results]) -> list[PublishedRow]:
     """The rows of the figures that were run, in the order of ``published.toml``."""
-    by_id = {one.figure.id: one for one in results}
+    by_id = {one.figure.id: one for one in results if one.setting is None}
     return [
         row
         for number in paper.number
         if number.figure in by_id
-        for row in _rows(number, by_id[number.figure])
+        for row in rows_of_number(number, by_id[number.figure])
     ]
 
 
-def _rows(number: Number, results: Results) -> Iterable[PublishedRow]:
+def rows_of_number(number: Number, results: Results) -> Iterable[PublishedRow]:
+    """Its row, or one for each of the others that it is compared with."""
     others = number.measure.over or (None,)
     for other in others:
         measured = measure(number.measure, other, results)
@@ -88,6 +91,7 @@ def _rows(number: Number, results: Results) -> Iterable[PublishedRow]:
             place=number.place,
             source=number.source,
             note=number.note,
+            setting=results.setting.words if results.setting else "",
         )
 
 

@@ -29,6 +29,15 @@ SMALLER_EFFECT, LARGER_EFFECT = "same direction, smaller effect", "same directio
 FAR_SMALLER = "not reproduced: same direction, less than half the effect"
 FAR_LARGER = "not reproduced: same direction, more than twice the effect"
 SMALLER, LARGER = "within a factor of two, smaller", "within a factor of two, larger"
+CLASSES = {
+    REPRODUCED: (REPRODUCED,),
+    "within a factor of two": ("within a factor of two", "same direction"),
+    "no difference seen": (NO_DIFFERENCE,),
+    "opposite": (OPPOSITE,),
+    "beyond a factor of two": (NOT,),
+    UNDECIDED: (UNDECIDED,),
+}
+"""How the verdicts of a class begin; the first that matches counts."""
 NEAR = 0.2
 """Of the published number."""
 POINTS = 5.0
@@ -49,6 +58,14 @@ def judge(
         return UNMEASURED
     said = _effect(measured, published, unit) if effect else _level(measured, published, unit)
     return f"{said} (one seed)" if drawn and measured.n == 1 else said
+
+
+def class_of(verdict: str) -> str:
+    """The class of a verdict. Raises ValueError where it has none."""
+    for name, beginnings in CLASSES.items():
+        if verdict.startswith(beginnings):
+            return name
+    raise ValueError(f"{verdict!r}: a verdict of no class")
 
 
 def _level(measured: Estimate, published: Published, unit: str) -> str:

@@ -28,6 +28,7 @@ from dstcc.version import __version__
 from .carry import Results
 from .cells import engine_digest
 from .figures import draw, standalone
+from .maps import Map
 from .model import Figure, Paper
 from .prose import prose
 from .rows import COLUMNS, PublishedRow, mean_of, metrics_of
@@ -80,12 +81,22 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in row.items()}
 
 
-def write(folder: Path, paper: Paper, results: list[Results], rows: list[PublishedRow], quick: bool) -> None:
+def write(
+    folder: Path,
+    paper: Paper,
+    results: list[Results],
+    rows: list[PublishedRow],
+    maps: list[Map],
+    *,
+    quick: bool,
+) -> None:
     """Write all but the cells; the same results give the same bytes."""
     (folder / FIGURES).mkdir(exist_ok=True)
     plots = {}
+    results = [one for one in results if one.setting is None]
+    own_rows = [row for row in rows if not row.setting]
     for one in results:
-        own = [row for row in rows if row.figure == one.figure.id]
+        own = [row for row in own_rows if row.figure == one.figure.id]
         if one.figure.kind == "links":
             continue
         svg = draw(one, own, paper.about.name)
@@ -101,16 +112,20 @@ def write(folder: Path, paper: Paper, results: list[Results], rows: list[Publish
     )
     atomic_write(folder / "rows.md", markdown(rows))
     atomic_write(folder / "rows.csv", to_csv([COLUMNS, *(_plain(row) for row in rows)]))
-    atomic_write(folder / "index.html", _page(paper, results, rows, plots, quick))
+    atomic_write(folder / "index.html", _page(paper, results, own_rows, maps, plots=plots, quick=quick))
 
 
 def markdown(rows: list[PublishedRow]) -> str:
     """The rows as a table."""
-    lines = ["| figure | quantity | published | measured | 95 % | verdict |", "|---|---|---|---|---|---|"]
+    columns = ("figure", "quantity", "published", "measured", "95 %", "verdict")
+    mapped = any(row.setting for row in rows)
+    lines = [f"| {' | '.join(('setting', *columns) if mapped else columns)} |"]
+    lines.append("|---" * (len(columns) + mapped) + "|")
     for row in rows:
         unit = f" {row.unit}" if row.unit else ""
         published = f"*{row.claim}*" if row.published is None else f"{said(row.published)}{unit}"
         cells = (
+            *((row.setting,) if mapped else ()),
             row.figure,
             row.quantity,
             published,
@@ -193,7 +208,13 @@ def interval(row: PublishedRow) -> str:
 
 
 def _page(
-    paper: Paper, results: list[Results], rows: list[PublishedRow], plots: dict[str, str], quick: bool
+    paper: Paper,
+    results: list[Results],
+    rows: list[PublishedRow],
+    maps: list[Map],
+    *,
+    plots: dict[str, str],
+    quick: bool,
 ) -> str:
     sections = [
         (
@@ -210,6 +231,7 @@ def _page(
         paper=paper,
         sections=sections,
         rows=rows,
+        maps=maps,
         seeds=seeds,
         few_seeds=few_seeds,
         quick=quick,

@@ -54,6 +54,15 @@ def test_of_nothing_that_came_there_is_no_delay_and_of_one_no_jitter() -> None:
     assert (values["delay_s"], values["base_delay_s"], values["bps"]) == (None, None, 0.0)
 
 
+def test_psnr_by_the_formula_is_of_what_is_missing() -> None:
+    """42 of 420 bytes in all are a tenth, 20 dB."""
+    trial = layers([2 * S, -1, 3 * S, 4 * S])
+    trial.setup.objects.payload_bytes[:] = [100, 42, 200, 78]
+    assert PROBES["formula"](SCENARIO, trial).values == {"formula_psnr_db": pytest.approx(20.0)}
+    whole = layers([S, S, S, S])
+    assert PROBES["formula"](SCENARIO, whole).values == {"formula_psnr_db": None}
+
+
 def slots(traffic: tuple[float, float]) -> Any:
     """Two subflows, slots of 1, 1 and 2 s."""
     samples = SimpleNamespace(
