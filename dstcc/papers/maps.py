@@ -37,7 +37,7 @@ class Map:
     """Published numbers over an axis."""
 
     axis: Axis
-    values: tuple[str, ...]
+    headings: tuple[str, ...]
     lines: tuple[Line, ...]
     together: PublishedRow
     """At which values all are reproduced."""
@@ -89,7 +89,7 @@ def _map(paper: Paper, parts: list[Results]) -> Map:
         note="",
         verdict=f"hold together {where}",
     )
-    return Map(axis, values, tuple(lines), whole)
+    return Map(axis, tuple(setting.value for setting in settings), tuple(lines), whole)
 
 
 def _of_all(axis: Axis, first: PublishedRow, verdict: str) -> PublishedRow:

@@ -82,10 +82,15 @@ class Setting(NamedTuple):
     point: Point
 
     @property
+    def value(self) -> str:
+        """With its unit, and whether the figures use it."""
+        used = "" if self.point.set or self.point.scenario else " (used)"
+        return f"{self.axis.label(self.point)} {self.axis.unit}".rstrip() + used
+
+    @property
     def words(self) -> str:
         """In tables."""
-        used = "" if self.point.set or self.point.scenario else " (used)"
-        return f"{self.axis.name}: {f'{self.axis.label(self.point)} {self.axis.unit}'.rstrip()}{used}"
+        return f"{self.axis.name}: {self.value}"
 
 
 class Plot(_Table):

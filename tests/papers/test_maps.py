@@ -96,6 +96,7 @@ def test_the_map_is_written_and_only_where_it_is_named(paper: Path, tmp_path: Pa
     page = (out / "index.html").read_text()
     assert "Left open: the delay until a chunk is played" in page
     assert played in page
+    assert '<th scope="col">0.01 s</th><th scope="col">1 s (used)</th>' in page
     assert page.count('class="held" title') == sum(row.verdict == "reproduced" for row in made.rows)
     assert not list((out / "figures").iterdir())
     other = run(paper, tmp_path / "other", figures=())
