@@ -180,3 +180,13 @@ def test_of_segments_that_wait_base_layers_stay_longest():
     way = path(line("a"), Hop(1, node(1, 10 * WIRE, when_full="lowest-layer"), far))
     result = simulate(config(way, objects=objects, duration_ns=820 * S))
     assert np.flatnonzero(result.objects.complete_ns > 0).tolist() == list(range(0, count, 2))
+
+
+def test_what_a_node_drops_is_in_flight_no_more():
+    """Room for two packets, of which one a second leaves: of twenty segments most are dropped, and again when they are
+    repeated. At its deadline the layer is cancelled, and with that the run is over."""
+    objects = layers(1, segments=20, deadline_ns=np.array([60 * S]))
+    way = path(line("a", 1.2e6), Hop(1, node(1, 2 * WIRE), line("b", 12e3)))
+    result = simulate(config(way, objects=objects))
+    assert result.nodes[0].dropped_packets > 0 and result.objects.given_up[0] == 1
+    assert result.end_ns < 100 * S
