@@ -131,6 +131,14 @@ def test_of_two_ways_the_plan_of_the_links_behind_decides():
     assert (simulate(config(unannounced, near, objects=layers(20))).objects.subflow == 0).all()
 
 
+def test_until_an_outage_the_way_through_it_takes_as_long_as_without():
+    """Over the first way 21 s and services, the plan of which has an outage in an hour; over the second one two."""
+    far = path(line("a", delay_s=20.0), Hop(1, node(1), line("b", outages_ns=((3600 * S, 7200 * S),))))
+    near = path(line("c", delay_s=1.0), Hop(2, node(2), line("d")))
+    result = simulate(config(far, near, objects=layers(20)))
+    assert (result.objects.subflow == 1).all()
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_of_a_nodes_links_onwards_that_counts_which_arrives_first(swapped):
     """Through the node 1 s away what comes is there by one of its two links, the other being away for an hour: that is
