@@ -77,7 +77,7 @@ LAZY = {
         "dstcc/run/trials.py": 1,
         "dstcc/sweeps/work.py": 2,
         "dstcc_kernel/backend.py": 3,
-        "dstcc_kernel/coded_steer.py": 4,
+        "dstcc_kernel/coded_steer.py": 3,
         "dstcc_kernel/steer.py": 1,
     },
     "the kernel's side is for trials on it": {

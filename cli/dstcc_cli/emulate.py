@@ -380,6 +380,9 @@ def _loss(loss: dict[str, Any]) -> str:
         decibels, rates = _span(f"{low:.2f}", f"{high:.2f}"), _span(f"{worst:.2g}", f"{best:.2g}")
         floor = " (the table's floor)" if low > values["table_ebn0_db"][1] else ""
         return f"{values['code']} at {decibels} dB, FER {rates}{floor}"
+    if "schedule" in loss:
+        values = loss["schedule"]
+        return _span(f"{values['min']:.3g}", f"{values['max']:.3g}") + ", changing"
     return ", ".join(f"{kind} {value:.3g}" for kind, value in loss.items()) or "none"
 
 

@@ -95,7 +95,7 @@ def command(
 
     if algorithm is not None and todays(algorithm) != algorithm:
         notice(
-            f"--algorithm {algorithm}: nothing in it is learned; trained is {todays(algorithm)}, called so before"
+            f"--algorithm {algorithm}: its learned part is gru-mpc; trained is {todays(algorithm)}, called so before"
         )
 
     most = steps or steps_of(algorithm, output, resume=resume)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from .seen import RepairDecision
 
+REPAIR = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
+"""Shares of repair in words, by their upper ends."""
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
 _L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
 
@@ -39,16 +41,20 @@ def unplannable(scenario: Scenario, planner: str) -> str | None:
     )
 
 
-def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
-    """What a sender knows of coded trials before they begin; ``links``: of each subflow."""
+def mission_of(
+    configs: list[EngineConfig], layers: int, links: Sequence[int], *, captured_ns: int = NEVER_NS
+) -> Mission:
+    """What a sender knows of coded trials before they begin; ``links``: of each subflow. Blocks are means over those
+    that begin until ``captured_ns``, and over the first one at least."""
     first = configs[0]
     coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
     assert coding is not None
     packets = -(-objects.payload_bytes // mss)
-    periods = int(coding.period.max()) + 1
+    known = objects.release_ns <= max(captured_ns, int(objects.release_ns.min()) + coding.block_ns)
+    periods = int(coding.period[known].max()) + 1
     blocks = []
     for layer in range(layers):
-        of = objects.layer == layer
+        of = (objects.layer == layer) & (coding.period < periods)
         source = float(packets[of].sum()) / periods
         wire = float((objects.payload_bytes[of] + packets[of] * HEADER_BYTES).sum()) / periods
         largest = float(min(objects.payload_bytes[of].max(), mss)) + HEADER_BYTES
@@ -106,3 +112,8 @@ def act(stepper: CodedStepper, decision: RepairDecision | None) -> None:
     stepper.left_out[:] = 0
     for layer in decision.left_out:
         stepper.left_out[:, layer] = 1
+
+
+def share_in_words(share: float) -> str:
+    """Repair packets for each source packet, in one of a few ranges."""
+    return next((words for most, words in REPAIR.items() if share <= most), "above 40 %")

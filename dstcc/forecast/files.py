@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from dstcc.algorithms import OWN
-from dstcc.coded.own import Own
 from dstcc.errors import PolicyError
 from dstcc.learn.policies.controller import Controller, read_policy
 from dstcc.learn.policies.policy import load_policy
 
+from .own import PART, Own
 from .policy import ForecastPolicy, forecast_of, is_forecast
 
 
@@ -25,7 +25,7 @@ def load_forecaster(name_or_file: str | Path) -> ForecastPolicy:
     """A policy that steers coded packets; raises :class:`PolicyError` for one that steers TCP too."""
     policy = load_controller(name_or_file)
     if policy.name == OWN:
-        raise PolicyError(f"{OWN}: decides nothing from outside; what it chooses of repair is the rule auto")
+        raise PolicyError(f"{OWN}: is no forecaster; its learned part is {PART}")
     if not isinstance(policy, ForecastPolicy):
         raise PolicyError(
             f"policy {policy.name} has other actions: it steers TCP's subflows and lanes, not coded packets"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.coded.channels import GRID
-from dstcc.coded.own import share_in_words
-from dstcc.coded.shown import act, mission_of, seen_of
+from dstcc.coded.shown import act, mission_of, seen_of, share_in_words
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING

@@ -25,7 +25,7 @@ from .inputs import FIRST_SPAN
 from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
-    from dstcc.coded.seen import Mission, Seen
+    from dstcc.coded.seen import Mission, Seen, Sender
     from dstcc.engine.config import Float64Array
 
     from .policy import ForecastPolicy
@@ -39,14 +39,19 @@ MEMORY_RTTS = 2.0
 class Forecasting:
     """A :class:`~dstcc.coded.seen.Sender`; it also tells what it believes, for those who look on."""
 
-    def __init__(self, policy: ForecastPolicy, *, guarded: bool = True) -> None:
+    def __init__(self, policy: ForecastPolicy, *, guarded: bool = True, rule: Sender | None = None) -> None:
+        """``rule``: what the guard falls back to; the policy's own."""
         self.policy, self.name, self._guarded = policy, policy.name, guarded
+        self._rule = policy.fallback() if rule is None else rule
 
     def begin(self, mission: Mission) -> None:
         """There is no feedback yet; :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training."""
         self.policy.check_within(mission)
-        self._mission, self._planner = mission, Planner(mission)
-        self._rule = self.policy.fallback()
+        self.start(mission)
+
+    def start(self, mission: Mission) -> None:
+        """As :meth:`begin`, in any mission."""
+        self.plan_for(mission)
         self._rule.begin(mission)
         rows = mission.trials * mission.subflows
         self._rtt_s = 2 * mission.light_s.reshape(rows)
@@ -61,13 +66,17 @@ class Forecasting:
         self.beliefs = np.full((mission.trials, mission.subflows, POINTS), 1 / POINTS)
         """(K, subflows, points): of the present, when it last decided."""
 
+    def plan_for(self, mission: Mission) -> None:
+        """Plan for these blocks and rates from now on."""
+        self.mission, self._planner = mission, Planner(mission)
+
     @staticmethod
     def _kept(mission: Mission) -> int:
         """Slots between the sending of packets and the hearing of them, at most."""
         return int(2 * mission.light_s.max() / mission.slot_s * 1.5) + 4
 
-    def expect(self, seen: Seen) -> Float64Array:
-        """(K, subflows, steps, points): beliefs for the planner's times."""
+    def hear(self, seen: Seen) -> None:
+        """Take in a slot."""
         rows = len(self._rtt_s)
         heard, lost, runs = (values.reshape(rows) for values in (seen.heard, seen.lost, seen.runs))
         some, known = heard > 0, ~np.isnan(self._known_s)
@@ -79,7 +88,11 @@ class Forecasting:
         )
         self._state = np.where(some[:, None], self.policy.network.hear(inputs, self._state), self._state)
         self._known_s = sent_s
-        times = np.repeat(self._planner.times(seen.time_s), self._mission.subflows, axis=0)
+
+    def expect(self, seen: Seen) -> Float64Array:
+        """(K, subflows, steps, points): beliefs for the planner's times, after a slot."""
+        self.hear(seen)
+        times = np.repeat(self._planner.times(seen.time_s), self.mission.subflows, axis=0)
         since = np.where(np.isnan(self._known_s), 0.0, self._known_s)
         ahead = np.clip((times - since[:, None]) / self._rtt_s[:, None], *self.policy.within["ahead_rtts"])
         beliefs = self.policy.network.expect(self._state, self._outlook.ahead(ahead))
@@ -106,13 +119,13 @@ class Forecasting:
         heard, lost = seen.heard.reshape(rows), seen.lost.reshape(rows)
         if not (heard > 0).any() or not self._foretold:
             return
-        times = np.repeat(np.stack([at for at, _ in self._foretold], axis=1), self._mission.subflows, axis=0)
+        times = np.repeat(np.stack([at for at, _ in self._foretold], axis=1), self.mission.subflows, axis=0)
         sent = np.where(heard > 0, np.nan_to_num(seen.sent_s.reshape(rows)), 0.0)
         nearest = np.abs(times - sent[:, None]).argmin(axis=1)
         held = np.stack([beliefs for _, beliefs in self._foretold], axis=1)[np.arange(rows), nearest]
         place, width = place_of(held, heard, lost)
         odd = ((place + width < TAIL) | (place > 1 - TAIL)) & (heard > 0)
-        keep = np.exp(-self._mission.slot_s / (MEMORY_RTTS * self._rtt_s))
+        keep = np.exp(-self.mission.slot_s / (MEMORY_RTTS * self._rtt_s))
         self._surprise = np.where(heard > 0, keep * self._surprise + (1 - keep) * odd, self._surprise)
         share = self._surprise.reshape(seen.heard.shape).max(axis=1)
         self.fallen = np.where(self.fallen, share > TRUSTS, share > FALLS_BACK)

@@ -151,7 +151,7 @@ class Kernel:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
-        steers = policy is not None and policy.decides
+        steers = policy is not None and policy.decides(config)
         return backend.run(config, policy=policy if steers else None, on_host=self.on_host)
 
     def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:

@@ -90,13 +90,12 @@ def answer_of(number: int, decision: RepairDecision | None) -> str:
 class CodedController:
     """A policy of coded packets that drives a trial."""
 
-    def __init__(self, *, policy: str, mission: dict[str, Any], scale: float) -> None:
-        """Read the policy."""
-        from dstcc.forecast.files import load_forecaster
-        from dstcc.forecast.pilot import Decider
+    def __init__(self, *, policy: str, mission: dict[str, Any], scale: float, own: bool) -> None:
+        """Read the policy; ``own``: a part of this project's transport."""
+        from dstcc.forecast.own import decider_of
 
         self.scale = scale
-        self.decider = Decider(load_forecaster(policy), mission_of_document(mission))
+        self.decider = decider_of(policy, mission_of_document(mission), own=own)
 
     def __call__(self, line: str) -> str:
         """Decide on a slot's line."""
@@ -112,13 +111,19 @@ class CodedController:
 
 def coded_steer(config: EngineConfig, policy: Controller, folder: Path) -> dict[str, Any]:
     """Arguments of :class:`CodedController` for a trial; the policy is put into its folder."""
-    from dstcc.forecast.pilot import trial_mission
+    from dstcc.forecast.own import Own, part_of
     from dstcc.learn.policies.controller import SUFFIX
 
-    path = folder / f"{policy.name}{SUFFIX}"
-    policy.save(path)
-    mission = mission_document(trial_mission(config))
-    return {"policy": str(path), "mission": mission, "scale": config.transport.scale}
+    part, mission = part_of(policy, config)
+    path = folder / f"{part.name}{SUFFIX}"
+    part.save(path)
+    scale = config.transport.scale
+    return {
+        "policy": str(path),
+        "mission": mission_document(mission),
+        "scale": scale,
+        "own": isinstance(policy, Own),
+    }
 
 
 def mission_document(mission: Mission) -> dict[str, Any]:

@@ -625,3 +625,12 @@ def test_people_read_utc_where_the_mission_has_a_date(scenario: Path, out: Path)
     plain, with_date = (emulate(scenario, "--dry-run", "--json", *more) for more in ((), dated))
     assert json.loads(plain.stdout) == json.loads(with_date.stdout)
     assert "quick, from 2028-03-11 22:14 UTC" in emulate(scenario, "-o", out, *dated).stdout
+
+
+@pytest.mark.parametrize("name", ["tide", "sinking", "relief", "flares"])
+def test_a_dry_run_says_between_what_losses_change(name: str) -> None:
+    mission = Path(__file__).parents[2] / f"examples/learning/held-out/{name}.toml"
+    done = CliRunner().invoke(main, ["emulate", str(mission), "--dry-run"])
+    assert done.exit_code == 0, done.output
+    assert ", changing" in done.output
+    assert {"tide": "0.0001–0.15", "relief": "0.001–0.12"}.get(name, "–") in done.output

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc.coded.channels import GRID
-from dstcc.coded.own import share_in_words
+from dstcc.coded.shown import share_in_words
 from dstcc.explain import explain, render
 from dstcc.forecast.outlook import SIZE
 from dstcc.run import load_run

@@ -31,11 +31,14 @@ from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import KernelError
+from dstcc.forecast.own import Own
 from dstcc.forecast.pilot import trial_mission
 from dstcc.learn.policies.drive import drive
 from dstcc.run import load_run
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.forecast import made
+from tests.forecast.test_own import RISING
+from tests.forecast.test_own import config_of as mission_of_own
 
 from .coded_parts import parts_program
 
@@ -70,8 +73,8 @@ def test_a_line_says_a_slot_in_mission_time() -> None:
     [
         ("", "invalid literal for int"),
         ("one 2.5", "invalid literal for int"),
-        (line(2.5, *SUBFLOW.values()), "has 18 numbers"),
-        (line(2.5, *SUBFLOW.values(), *LAYER.values(), 1.0), "has 27 numbers"),
+        (line(2.5, *SUBFLOW.values()), "has 19 numbers"),
+        (line(2.5, *SUBFLOW.values(), *LAYER.values(), 1.0), "has 28 numbers"),
         (line(2.5, *SUBFLOW.values(), *LAYER.values()).replace("41.0", "x"), "could not convert"),
         (line(2.5, *SUBFLOW.values(), *LAYER.values()).replace("41.0", "nan"), "of which 1 are none"),
     ],
@@ -255,6 +258,21 @@ def test_a_policy_steers_the_repair_of_datagrams(kernel: Path, tmp_path: Path) -
     assert (planned[0] != planned[2]).mean() > 0.5, "it is the transport's own rule"
     assert steered.totals.unusable_answers == 0
     assert own.totals.unusable_answers is None and own.totals.guard_fallbacks is None
+
+
+@pytest.mark.kernel
+def test_our_transport_plans_for_a_loss_that_changes(kernel: Path) -> None:
+    """As in the simulator: by the engine's rule until feedback shows the change, and by the forecaster's plan then."""
+    config = mission_of_own(RISING)
+    driven, simulated, plain = carried(config, policy=Own()), Own().drive(config), carried(config)
+    planned = [one.coding.planned_packets for one in (driven, simulated, plain) if one.coding is not None]
+    assert config.coding is not None
+    blocks = np.arange(len(planned[0])) // config.objects.layers
+    early = (blocks + 1) * config.coding.block_ns < 960e9
+    assert (planned[0][early] == planned[2][early]).all(), "nothing is decided before the change is heard of"
+    late = ~early
+    assert (planned[0][late] != planned[2][late]).mean() > 0.3
+    assert planned[0][late].sum() == pytest.approx(planned[1][late].sum(), rel=0.15)
 
 
 @pytest.mark.kernel

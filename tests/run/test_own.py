@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from dstcc_cli.main import main
 
 from dstcc.algorithms import OWN, controller_name
-from dstcc.coded.own import Own
 from dstcc.errors import RunError, ScenarioError
 from dstcc.explain.explanation import explain
 from dstcc.forecast.files import load_controller
+from dstcc.forecast.own import Own
 from dstcc.report.load import load_report
 from dstcc.run import load_run, run_trials, scenarios_of, trial_keys, write_run
 from dstcc.run.trials import Trial
@@ -241,13 +241,13 @@ def test_there_is_nothing_to_tune_and_train_trains_what_had_the_name(tmp_path: P
     trained = CliRunner().invoke(main, [*words, "--json"])
     assert trained.exit_code == 0, trained.output
     assert json.loads(trained.stdout)["algorithm"] == "dstcc-lanes"
-    assert "--algorithm dstcc: nothing in it is learned; trained is dstcc-lanes" in trained.stderr
+    assert "--algorithm dstcc: its learned part is gru-mpc; trained is dstcc-lanes" in trained.stderr
 
 
 def test_it_is_no_file() -> None:
     policy = load_controller(OWN)
     assert isinstance(policy, Own)
-    assert (policy.name, policy.mode, policy.decides, policy.lanes) == (OWN, "coded", False, 0)
+    assert (policy.name, policy.mode, policy.lanes) == (OWN, "coded", 0)
     assert not (POLICIES / f"{OWN}.safetensors").exists()
     assert [
         controller_name(given) for given in (OWN, f"a/{OWN}", f"{OWN}.safetensors", "a/b.safetensors")

@@ -122,8 +122,6 @@ class Controller(ABC):
 
     mode: ClassVar[Literal["tcp", "coded"]]
     """Of the trials that it steers: TCP's subflows and lanes, or layers coded over packets."""
-    decides: ClassVar[bool] = True
-    """Whether it says something once a slot; else what it names decides by itself."""
 
     @property
     @abstractmethod
@@ -161,6 +159,11 @@ class Controller(ABC):
     def on_lanes(self, most: int | None) -> Self:
         """The same with at most so many lanes per link; one that takes the scenario's lanes stays as it is."""
         return self
+
+    def decides(self, config: EngineConfig) -> bool:
+        """Whether it may say something of a trial once a slot; else what it names decides by itself."""
+        del config
+        return True
 
     def steered(self, config: EngineConfig) -> EngineConfig:
         """A trial as it is where this policy steers it: the same, where it decides beside the congestion control."""

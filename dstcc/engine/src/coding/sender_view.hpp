@@ -28,6 +28,7 @@ inline constexpr std::array kCodedSubflowValues = {
     "one_way_s",          // propagation delay now
     "link_up",            // 1 in contact, by the plan
     "change_s",           // until the plan's next outage or contact; infinite if none comes
+    "queue_further_on",   // 1 once its control has seen a queue that is not the sender's own
 };
 // One row per layer.
 inline constexpr std::array kSenderLayerValues = {

@@ -261,7 +261,7 @@ private:
     std::vector<std::uint8_t> deferred_;  // by object: not admitted
     Admission admission_;
     Time next_plan_ns_ = 0;
-    bool steered_ = false;
+    bool steered_ = false;       // somebody outside chooses layers
     bool meets_others_ = false;  // a queue further on was seen
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object

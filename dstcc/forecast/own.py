@@ -1,0 +1,286 @@
+"""This project's transport as a controller: what it sees of a trial, slot by slot, and what it chose.
+
+The engine's ``paced`` finds the rate, plans over contacts and chooses blocks and repair
+(``dstcc/engine/src/congestion/paced.cpp``, ``dstcc/engine/src/coding``). While losses seem to have one probability for
+ever, nothing is decided from outside. Once feedback shows that the probability changes
+(:mod:`dstcc.coded.evidence`), the shipped forecaster's belief and planner choose repair, and where the guard finds that
+belief wrong, the engine's rule does again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from dstcc import engine
+from dstcc.algorithms import OWN
+from dstcc.coded.evidence import Evidence
+from dstcc.coded.seen import RepairDecision, shares
+from dstcc.coded.shown import act, mission_of, seen_of, sent_s, share_in_words
+from dstcc.engine import CodedStepper
+from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES, CONFIGURED
+from dstcc.engine.config import NEVER_NS, subflow_links
+from dstcc.learn.policies.controller import Controller, Decided, read_policy
+from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
+
+from .inputs import FIRST_SPAN
+from .pilot import Decider, trial_mission
+from .policy import MOST_LAYERS, MOST_SUBFLOWS, ForecastPolicy, forecast_of
+from .sender import Forecasting
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.coded.seen import Mission, Seen
+    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine.config import Float64Array
+    from dstcc.engine.stepper import Shown
+    from dstcc.learn.policies.controller import Watcher
+    from dstcc.scenario import Scenario, Source
+
+PART = "gru-mpc"
+"""The shipped forecaster."""
+SAW = {
+    "heard": "heard_packets",
+    "lost": "lost_packets",
+    "runs": "loss_runs",
+    "rtt_s": "srtt_s",
+    "delivered_bytes": "delivered_bytes",
+    "queue_bytes": "queue_bytes",
+    "pacing_bps": "pacing_bps",
+}
+"""What a watcher gets of each subflow, by the engine's names."""
+SHIFTED = 0.1
+"""Of all paths' rate: so much more or less on a path, and repair is planned for other shares."""
+_S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
+_L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Controller):
+    """Our transport. There is no file of it; its one learned part is that of :data:`PART`."""
+
+    algorithm: str = OWN
+    tensors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    seed: int = 0
+    scenario_sha256: str = ""
+    name: str = OWN
+
+    mode: ClassVar[Literal["coded"]] = "coded"
+
+    @property
+    def knows(self) -> tuple[str, ...]:
+        """The queue of its own line; the plan, by which it sends without a handshake."""
+        return ("queue", "contacts")
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """As many as a scenario may have."""
+        return MAX_SUBFLOWS, MAX_LAYERS
+
+    def spaces(self) -> dict[str, Any]:
+        """No spaces and no network."""
+        return {"observation": {}, "action": {}, "network": {}}
+
+    def check_scenario(self, scenario: Scenario, source: Source) -> None:
+        """Any is its own."""
+
+    def decides(self, config: EngineConfig) -> bool:
+        """Where it can plan."""
+        return own_mission(config) is not None
+
+    def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
+        """Run a trial to its end, slot by slot where it may decide or somebody looks on."""
+        if watcher is None and not self.decides(config):
+            return engine.simulate(config)
+        return super().drive(config, watcher)
+
+    def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> OwnPilot:
+        """Who decides, and looks on."""
+        return OwnPilot(config, layers, watcher)
+
+
+@lru_cache(1)
+def forecaster() -> ForecastPolicy:
+    """The learned part, as it is shipped."""
+    return forecast_of(*read_policy(PART))
+
+
+def own_mission(config: EngineConfig) -> Mission | None:
+    """What the sender of a trial knows before it begins: no rates, and of the video what is captured before it hears
+    anything. None where no forecast is planned on: without deadlines, or with slots, layers or paths unlike those of
+    the forecaster's training."""
+    links = subflow_links(config.links)
+    layers = config.objects.layers
+    if not config.objects.deadline_ns.max() < NEVER_NS or config.slot_ns <= 0:
+        return None
+    if len(links) > MOST_SUBFLOWS or layers > MOST_LAYERS:
+        return None
+    light_ns = min(max(config.links[i].delay_ns) for i in links)
+    mission = mission_of([config], layers, links, captured_ns=config.begin_ns + 2 * light_ns)
+    mission = replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes))
+    low, high = forecaster().within["slot_rtts"]
+    slots = mission.slot_s / (2 * mission.light_s)
+    return mission if ((slots >= low) & (slots <= high)).all() else None
+
+
+class Automatic:
+    """The engine's rule, as a :class:`~dstcc.coded.seen.Sender`."""
+
+    name = "auto"
+
+    def begin(self, mission: Mission) -> None:
+        """How many decisions there are."""
+        self._decision = RepairDecision(shares([float(CONFIGURED)] * len(mission.layers), mission.trials))
+
+    def decide(self, seen: Seen) -> RepairDecision:
+        """Always the same: none."""
+        return self._decision
+
+
+class OwnDecider:
+    """Decides on repair for one trial, whoever carries its packets: the simulator, or a kernel."""
+
+    def __init__(self, forecaster: ForecastPolicy, mission: Mission) -> None:
+        self.mission, self._forecaster = mission, forecaster
+        self._automatic = Automatic()
+        self._automatic.begin(mission)
+        self._evidence = Evidence(mission.subflows)
+        self._at_s = np.full(mission.subflows, np.nan)
+        self._heard: list[Seen] = []
+        self.forecasting: Forecasting | None = None
+        """Once the losses were seen to change."""
+        self.fallen = 0
+        """Slots for which the guard decided."""
+
+    def decide(self, shown: Shown) -> RepairDecision:
+        """At the end of a slot."""
+        seen = self._thinned(seen_of(shown, self.mission))
+        self._watch(seen)
+        # Losses in a queue further on are the sender's own doing, and no channel's.
+        caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
+        plans = bool(self._evidence.changes.any()) and not caused and self._plannable(seen)
+        if self.forecasting is None and not plans:
+            self._heard.append(seen)
+            return self._automatic.decide(seen)
+        if self.forecasting is None:
+            self.forecasting = self._begun(seen)
+        if not plans:
+            self.forecasting.hear(seen)
+            return self._automatic.decide(seen)
+        self._follow(self.forecasting, seen)
+        decision = self.forecasting.decide(seen)
+        self.fallen += int(self.forecasting.fallen[0])
+        return decision
+
+    def _thinned(self, seen: Seen) -> Seen:
+        """No more packets in a slot than the forecaster was trained on: of more, an even share."""
+        most = self._forecaster.within["packets"][1]
+        share = np.minimum(1.0, most / np.maximum(seen.heard, 1.0))
+        return replace(seen, heard=seen.heard * share, lost=seen.lost * share, runs=seen.runs * share)
+
+    def _watch(self, seen: Seen) -> None:
+        heard, sent = seen.heard[0], seen.sent_s[0]
+        some, round_trip = heard > 0, 2 * self.mission.light_s[0]
+        known = some & ~np.isnan(self._at_s)
+        span = np.where(known, (sent - self._at_s) / round_trip, FIRST_SPAN)
+        self._evidence.hear(heard, seen.lost[0], seen.runs[0], np.where(some, span, 0.0))
+        self._at_s = np.where(some, sent, self._at_s)
+
+    def _plannable(self, seen: Seen) -> bool:
+        """Does a slot have packets enough?"""
+        packet = max(blocks.packet_bytes for blocks in self.mission.layers)
+        packets = seen.pace_bytes[0].sum() * self.mission.slot_s / packet
+        return bool(packets >= self._forecaster.within["packets"][0])
+
+    def _begun(self, seen: Seen) -> Forecasting:
+        """Who plans from now on, after all that was heard."""
+        sender = Forecasting(self._forecaster, rule=self._automatic)
+        sender.start(self._planned(seen))
+        for one in self._heard:
+            sender.hear(one)
+        self._heard.clear()
+        return sender
+
+    def _follow(self, sender: Forecasting, seen: Seen) -> None:
+        """Plan for the shares of the rate that paths have now."""
+        planned = self._planned(seen)
+        if (np.abs(_shares(planned.rate_bytes) - _shares(sender.mission.rate_bytes)) > SHIFTED).any():
+            sender.plan_for(planned)
+
+    def _planned(self, seen: Seen) -> Mission:
+        return replace(self.mission, rate_bytes=np.maximum(seen.pace_bytes, 1e-9))
+
+
+def part_of(policy: Controller, config: EngineConfig) -> tuple[Controller, Mission]:
+    """Of a policy that decides in a trial what its decider is made of."""
+    if not isinstance(policy, Own):
+        return policy, trial_mission(config)
+    mission = own_mission(config)
+    assert mission is not None
+    return forecaster(), mission
+
+
+def decider_of(file: str, mission: Mission, *, own: bool) -> Decider | OwnDecider:
+    """Who decides in a trial, of a forecaster's file; ``own``: as a part of this project's transport."""
+    part = forecast_of(*read_policy(file))
+    return OwnDecider(part, mission) if own else Decider(part, mission)
+
+
+def _shares(rates: Float64Array) -> Float64Array:
+    return np.asarray(rates / rates.sum(axis=1, keepdims=True))
+
+
+class OwnPilot:
+    """A :class:`~dstcc.learn.policies.drive.Pilot`."""
+
+    def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> None:
+        self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
+        self.stepper.load(0, config)
+        self._begin_ns, self._watcher = config.begin_ns, watcher
+        mission = own_mission(config)
+        self._decider = None if mission is None else OwnDecider(forecaster(), mission)
+
+    def step(self) -> None:
+        """Go on, look at the slot that ended, and decide for the next."""
+        self.stepper.step()
+        if self.stepper.time_s(0) * 1e9 < self._begin_ns:
+            return
+        decision = None if self._decider is None else self._decider.decide(self.stepper)
+        act(self.stepper, decision)
+        if self._watcher is not None:
+            self._watcher(_decided(self.stepper))
+
+    def result(self) -> EngineResult:
+        """What happened so far."""
+        return self.stepper.result(0)
+
+    @property
+    def guarded(self) -> tuple[int, int] | None:
+        """It bounds no decision."""
+        return None
+
+
+def _decided(stepper: CodedStepper) -> Decided:
+    """The slot that just ended."""
+    subflow, layer = stepper.subflow_values[0], stepper.layer_values[0]
+    saw = {name: subflow[:, _S[key]].copy() for name, key in SAW.items()}
+    saw["sent_s"] = sent_s(subflow)
+    source, repair = layer[:, _L["block_source"]], layer[:, _L["block_repair"]]
+    of_source = np.divide(repair, source, out=np.zeros_like(repair), where=source > 0)
+    return Decided(
+        stepper.time_s(0),
+        tuple(f"subflow{s}.{name}" for s in range(len(subflow)) for name in CODED_SUBFLOW_VALUES),
+        subflow.reshape(-1).astype(np.float32),
+        np.zeros(0, np.float32),
+        saw=saw,
+        believed={},
+        chose={
+            f"repair of layer {m}": share_in_words(share) if source[m] > 0 else "no block yet"
+            for m, share in enumerate(of_source)
+        },
+    )

@@ -1,0 +1,166 @@
+"""What ``dstcc`` decides of repair: nothing while losses seem steady, and by the forecaster once they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc import engine
+from dstcc.engine import CodedStepper, EngineConfig, EngineResult
+from dstcc.engine.coded_stepper import CODED_SUBFLOW_VALUES
+from dstcc.engine.config import NEVER_NS
+from dstcc.engine.stepper import RUNNING
+from dstcc.forecast.own import Own, OwnDecider, forecaster, own_mission
+from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
+
+STEADY: dict[str, Any] = {"packet": 0.03}
+RISING: dict[str, Any] = {"table": [[0, 1e-3], [900, 1e-3], [1000, 0.25]]}
+
+
+def config_of(loss: dict[str, Any], seed: int = 1, **tables: Any) -> EngineConfig:
+    """25 minutes of video over two minutes of round trip, in slots of a twentieth of it."""
+    link = {"name": "a", "rate_bps": 125_000, "delay_s": 60, "up_rate_bps": 4_000, "loss": loss}
+    document = {
+        "scenario": {"name": "own"},
+        "video": {"synthetic": {"chunk_s": 2.0, "layer_bps": [60_000, 30_000]}, "loop_to_s": 1_500},
+        "link": [link | tables.pop("of_link", {})],
+        "transport": {"congestion": "paced"},
+        "playout": {"delay_s": 130},
+        "run": {"slot_s": 6},
+    }
+    scenario = parse_scenario(document | tables, source="here")
+    return engine_config(scenario, draw_trial(scenario, load_source(scenario), seed), "paced", "minrtt")
+
+
+def in_time(config: EngineConfig, result: EngineResult) -> float:
+    done = result.objects.complete_ns
+    return float(((done >= 0) & (done <= config.objects.deadline_ns)).mean())
+
+
+def planned(result: EngineResult) -> np.ndarray:
+    assert result.coding is not None
+    return result.coding.planned_packets
+
+
+def steered(config: EngineConfig, look: Callable[[OwnDecider, float], None]) -> None:
+    """A trial, slot by slot."""
+    mission = own_mission(config)
+    assert mission is not None
+    decider, stepper = OwnDecider(forecaster(), mission), CodedStepper(1, 1, config.objects.layers)
+    stepper.load(0, config)
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        stepper.repair[:] = decider.decide(stepper).repair
+        look(decider, float(stepper.repair[0, 0]))
+
+
+def test_a_steady_loss_leaves_all_to_the_engines_rule() -> None:
+    config = config_of(STEADY)
+    driven, plain = Own().drive(config), engine.simulate(config)
+    assert (planned(driven) == planned(plain)).all()
+    assert (driven.objects.complete_ns == plain.objects.complete_ns).all()
+    assert driven.totals == plain.totals
+
+
+def test_a_loss_that_changes_is_planned_for_and_more_comes_in_time() -> None:
+    gains = []
+    for seed in range(1, 5):
+        config = config_of(RISING, seed)
+        driven, plain = Own().drive(config), engine.simulate(config)
+        parted = np.flatnonzero(planned(driven) != planned(plain))
+        layers = config.objects.layers
+        assert config.coding is not None
+        first_s = parted[0] // layers * config.coding.block_ns / 1e9
+        assert first_s > 900 + 60, "no feedback of the change can have come before"
+        gains.append(in_time(config, driven) - in_time(config, plain))
+    assert np.mean(gains) > 0.01 and min(gains) > -0.005, gains
+
+
+def test_before_the_change_is_heard_of_nothing_is_decided_and_then_by_the_plan() -> None:
+    shares: list[float] = []
+    begun: list[bool] = []
+
+    def look(decider: OwnDecider, share: float) -> None:
+        shares.append(share)
+        begun.append(decider.forecasting is not None)
+
+    steered(config_of(RISING), look)
+    first = begun.index(True)
+    assert 6 * first > 900 + 60
+    assert set(shares[:first]) == {-1.0}
+    assert max(shares[first:]) > 0.25
+
+
+def test_losses_of_a_queue_further_on_are_nothing_to_forecast() -> None:
+    config = config_of(RISING)
+    place = CODED_SUBFLOW_VALUES.index("queue_further_on")
+
+    class Seeing:
+        """A step's numbers, with a queue further on."""
+
+        def __init__(self, of: CodedStepper) -> None:
+            self.subflow_values = of.subflow_values.copy()
+            self.subflow_values[..., place] = 1.0
+            self.layer_values, self.episode_values = of.layer_values, of.episode_values
+
+    mission = own_mission(config)
+    assert mission is not None
+    decider, stepper = OwnDecider(forecaster(), mission), CodedStepper(1, 1, config.objects.layers)
+    stepper.load(0, config)
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        assert (decider.decide(Seeing(stepper)).repair == -1).all()
+    assert decider.forecasting is None
+
+
+def test_a_slot_with_more_packets_than_the_training_had_is_thinned() -> None:
+    fast = {"rate_bps": 60_000_000, "up_rate_bps": 64_000, "queue_bytes": 10_000_000}
+    video = {"synthetic": {"chunk_s": 2.0, "layer_bps": [8_000_000, 4_000_000]}, "loop_to_s": 300}
+    config = config_of({"packet": 0.02}, of_link=fast, video=video)
+    heard: list[float] = []
+    steered(config, lambda decider, _: heard.extend(one.heard.max() for one in decider._heard[-1:]))
+    assert max(heard) == pytest.approx(forecaster().within["packets"][1])
+
+
+def test_it_knows_no_rate_and_of_the_video_what_is_captured_before_it_hears_anything() -> None:
+    config = config_of(STEADY)
+    objects = config.objects
+    later = objects.release_ns > 130e9
+    grown = objects.payload_bytes * np.where(later, 5, 1)
+    other = replace(
+        config,
+        objects=replace(objects, payload_bytes=grown),
+        links=tuple(replace(link, rate_bps=link.rate_bps * 3) for link in config.links),
+    )
+    one, two = own_mission(config), own_mission(other)
+    assert one is not None and two is not None
+    assert one.layers == two.layers
+    assert (one.rate_bytes == 0).all() and (two.rate_bytes == 0).all()
+    block_s = one.block_s
+    assert one.layers[0].objects == pytest.approx(block_s / 2, rel=0.15)
+    assert one.layers[0].source_bytes == pytest.approx(60_000 / 8 * block_s * 1.03, rel=0.15)
+
+
+@pytest.mark.parametrize("what", ["no deadlines", "long slots", "eight layers", "as it is"])
+def test_where_no_forecast_can_be_planned_on_it_is_the_engines_alone(what: str) -> None:
+    config = config_of(STEADY)
+    objects = config.objects
+    if what == "no deadlines":
+        config = replace(
+            config, objects=replace(objects, deadline_ns=np.full_like(objects.deadline_ns, NEVER_NS))
+        )
+    if what == "long slots":
+        config = replace(config, slot_ns=60 * 10**9)
+    if what == "eight layers":
+        config = config_of(
+            STEADY, video={"synthetic": {"chunk_s": 2.0, "layer_bps": [8_000] * 8}, "loop_to_s": 300}
+        )
+        assert Own().decides(config)  # eight are known
+        return
+    assert Own().decides(config) == (what == "as it is")
+    if what != "no deadlines":
+        assert (planned(Own().drive(config)) == planned(engine.simulate(config))).all()
