@@ -39,18 +39,18 @@ class Map:
     axis: Axis
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
-    together: PublishedRow
-    """At which values all are reproduced."""
+    together: tuple[PublishedRow, ...]
+    """At which values all are reproduced; of one number nothing more is said."""
 
     @property
     def rows(self) -> list[PublishedRow]:
         """All of it, for a table."""
-        return [*(row for line in self.lines for row in (*line.cells, line.said)), self.together]
+        return [*(row for line in self.lines for row in (*line.cells, line.said)), *self.together]
 
     @property
     def rows_of_all(self) -> list[PublishedRow]:
         """Those that are about all values."""
-        return [*(line.said for line in self.lines), self.together]
+        return [*(line.said for line in self.lines), *self.together]
 
 
 def maps_of(paper: Paper, results: Iterable[Results]) -> list[Map]:
@@ -89,7 +89,9 @@ def _map(paper: Paper, parts: list[Results]) -> Map:
         note="",
         verdict=f"hold together {where}",
     )
-    return Map(axis, tuple(setting.value for setting in settings), tuple(lines), whole)
+    return Map(
+        axis, tuple(setting.value for setting in settings), tuple(lines), (whole,) if lines[1:] else ()
+    )
 
 
 def _of_all(axis: Axis, first: PublishedRow, verdict: str) -> PublishedRow:
