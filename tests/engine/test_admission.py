@@ -125,6 +125,16 @@ def test_blocks_of_a_layer_that_does_not_fit_are_repaired_in_time() -> None:
     assert in_time(result, objects)[0] > 0.985
 
 
+@pytest.mark.parametrize("loss", [0.02, 0.04])
+def test_where_losses_and_load_are_too_much_what_is_admitted_is_repaired(loss: float) -> None:
+    # Of a second layer of 0.9 the 0.7 that the base layer leaves fit: 0.78 of it, less the losses. Were all that comes
+    # sent by its deadline, half of it would lack a packet when that is there.
+    objects = video(0.3, 0.9)
+    base, second = in_time(trial(objects, far(loss=Loss("packet", loss))), objects)
+    assert base > 0.99
+    assert second > 0.78 * (1 - loss)
+
+
 @pytest.mark.parametrize("ends_s", [4000.0, None])
 def test_no_pass_after_the_missions_end_is_counted_on(ends_s: float | None) -> None:
     # A pass of 1,000 s, before which 1,500 s of video wait: its base layer alone takes 900 s. The next
