@@ -6,7 +6,7 @@
 Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, and what else a link
 can do to a sender. Each is run without its own algorithms, settings and restarts, under `dstcc`: told nothing, told the
 rates, and with uplinks of 2, 8 and 256 kbit/s on each link; and under rivals: coded open-loop and `ltp`, told the rates
-(and `ltp` the contacts), CUBIC and `dstcc-lanes` on 16 lanes a link. CUBIC has the scale and the initial window that
+(and `ltp` the contacts; `gru-mpc` is coded open-loop whose repair that policy plans), CUBIC and `dstcc-lanes` on 16 lanes a link. CUBIC has the scale and the initial window that
 `dstcc tune` found for the demo; no cell is tuned by itself. The best tuned rule of repair is not among them. Values go
 to VALUES.jsonl, a line a trial, seed by seed; what is there is not run again, so that the command goes on where it was
 stopped. `--print` runs nothing, `--csv` writes all of it, `--short` prints the cells that fail.
@@ -40,18 +40,21 @@ from .played import alone, mission
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DEMO, TABLE_1 = EXAMPLES / "demo/mars-two-links.toml", EXAMPLES / "iodst/table-1.toml"
 FURTHER_ON = EXAMPLES / "relays/further-on.toml"
+SEALED = Path(__file__).parent / "sealed"
+"""Written without knowledge of any transport; their hash was published before they were run (docs/policies/dstcc.md)."""
 MARGIN, TOLD_SHARE = 0.01, 0.97
 UPLINKS = (2, 8, 256)
 """kbit/s."""
 LANES = 'mode = "lanes", lanes_per_link = 16'
 TUNED = f'congestion = "cubic", {LANES}, initial_cwnd = 2500'
 OURS = 'controller = "dstcc"'
-TOLD = ("dstcc, told", "coded, told", "ltp, told")
+TOLD = ("dstcc, told", "coded, told", "gru-mpc, told", "ltp, told")
 TRANSPORTS = {
     "dstcc": OURS,
     "dstcc, told": f"{OURS}, told_rates = true",
     **{f"dstcc, up {kbps}": OURS for kbps in UPLINKS},
     "coded, told": 'congestion = "open-loop", mode = "coded", handshake = false',
+    "gru-mpc, told": 'congestion = "open-loop", mode = "coded", handshake = false, controller = "gru-mpc"',
     "ltp, told": f'congestion = "ltp", {LANES}',
     "cubic": TUNED,
     "dstcc-lanes": f'controller = "dstcc-lanes", controller_lanes = 16, {LANES}',
@@ -96,6 +99,8 @@ def cells() -> Iterator[Cell]:
         if path.stem != "new-horizons-dss43":
             yield Cell(path.stem, path)
     yield Cell("further-on", FURTHER_ON)
+    for path in sorted(SEALED.glob("*.toml")):
+        yield Cell(f"sealed {path.stem}", path)
     for rtts in (2.5, 1.5, 1.0, 0.75):
         for kbps in (2, 8, 256):
             up = tuple(f"link.{i}.up_rate_bps={kbps * 1000}" for i in (0, 1))
