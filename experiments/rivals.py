@@ -3,13 +3,14 @@
     python -m experiments.rivals -o VALUES.jsonl [--seeds 10] [--first 701] [--only TEXT].. [--print]
         [--csv FILE] [--short]
 
-Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, and what else a link
-can do to a sender. Each is run without its own algorithms, settings and restarts, under `dstcc`: told nothing, told the
-rates, and with uplinks of 2, 8 and 256 kbit/s on each link; and under rivals: coded open-loop and `ltp`, told the rates
-(and `ltp` the contacts; `gru-mpc` is coded open-loop whose repair that policy plans), CUBIC and `dstcc-lanes` on 16 lanes a link. CUBIC has the scale and the initial window that
-`dstcc tune` found for the demo; no cell is tuned by itself. The best tuned rule of repair is not among them. Values go
-to VALUES.jsonl, a line a trial, seed by seed; what is there is not run again, so that the command goes on where it was
-stopped. `--print` runs nothing, `--csv` writes all of it, `--short` prints the cells that fail.
+Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, what else a link
+can do to a sender, and the sealed scenarios. Each is run without its own algorithms, settings and restarts, under
+`dstcc`: told nothing, told the rates, and with uplinks of 2, 8 and 256 kbit/s on each link; and under rivals: coded
+open-loop and `ltp`, told the rates (and `ltp` the contacts), `gru-mpc`, which plans the repair of coded open-loop,
+CUBIC and `dstcc-lanes` on 16 lanes a link. CUBIC has the scale and the initial window that `dstcc tune` found for the
+demo; no cell is tuned by itself. The best tuned rule of repair is not among them. Values go to VALUES.jsonl, a line a
+trial, seed by seed; what is there is not run again, so that the command goes on where it was stopped. `--print` runs
+nothing, `--csv` writes all of it, `--short` prints the cells that fail.
 
 A row has the interquartile mean of `weighted_layers` of each with its 95 % bootstrap interval, and bytes sent over the
 source's. A cell fails where a rival is more than 0.01 above `dstcc` that knows as much, by the mean of paired
@@ -41,7 +42,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 DEMO, TABLE_1 = EXAMPLES / "demo/mars-two-links.toml", EXAMPLES / "iodst/table-1.toml"
 FURTHER_ON = EXAMPLES / "relays/further-on.toml"
 SEALED = Path(__file__).parent / "sealed"
-"""Written without knowledge of any transport; their hash was published before they were run (docs/policies/dstcc.md)."""
+"""Written without knowledge of any transport; their hash was published before they were run
+(docs/policies/dstcc.md)."""
 MARGIN, TOLD_SHARE = 0.01, 0.97
 UPLINKS = (2, 8, 256)
 """kbit/s."""
@@ -129,7 +131,9 @@ def trial(cell: Cell, transport: str, seed: int) -> dict[str, Any]:
     """A line of the file."""
     about = {"cell": cell.name, "transport": transport, "seed": seed}
     try:
-        *_, done = run_trials(cell.under(transport, seed), quality=False, jobs=1)  # a policy's behind its control's
+        *_, done = run_trials(
+            cell.under(transport, seed), quality=False, jobs=1
+        )  # a policy's behind its control's
     except DstccError as error:
         return about | {"error": str(error)}
     if done.metrics is None or done.outcome is None:

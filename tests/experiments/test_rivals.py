@@ -25,7 +25,9 @@ def test_each_cell_has_a_name_of_its_own_and_runs_under_each_transport() -> None
         for transport in TRANSPORTS:
             one = cell.under(transport, 9)
             assert (one.run.seed, one.run.seeds, one.coding, one.variant) == (9, 1, None, ())
-            assert len(one.transport.congestion) + len(one.transport.controller) == 1
+            assert len(one.transport.congestion) + len(one.transport.controller) == 1 + (
+                transport == "gru-mpc, told"
+            )
 
 
 def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
