@@ -630,7 +630,7 @@ def test_people_read_utc_where_the_mission_has_a_date(scenario: Path, out: Path)
 @pytest.mark.parametrize("name", ["tide", "sinking", "relief", "flares"])
 def test_a_dry_run_says_between_what_losses_change(name: str) -> None:
     mission = Path(__file__).parents[2] / f"examples/learning/held-out/{name}.toml"
-    done = CliRunner().invoke(main, ["emulate", str(mission), "--dry-run"])
+    done = CliRunner().invoke(main, ["emulate", str(mission), "--dry-run"], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert ", changing" in done.output
     assert {"tide": "0.0001–0.15", "relief": "0.001–0.12"}.get(name, "–") in done.output
