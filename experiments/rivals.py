@@ -131,9 +131,8 @@ def trial(cell: Cell, transport: str, seed: int) -> dict[str, Any]:
     """A line of the file."""
     about = {"cell": cell.name, "transport": transport, "seed": seed}
     try:
-        *_, done = run_trials(
-            cell.under(transport, seed), quality=False, jobs=1
-        )  # a policy's behind its control's
+        # A policy's trial comes behind that of its congestion control alone.
+        *_, done = run_trials(cell.under(transport, seed), quality=False, jobs=1)
     except DstccError as error:
         return about | {"error": str(error)}
     if done.metrics is None or done.outcome is None:

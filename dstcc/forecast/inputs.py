@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dstcc.engine.config import Float64Array
 
 SPANS_RTTS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
@@ -40,6 +42,16 @@ SIZE = len(NAMES)
 FIRST_SPAN = 0.05
 """Of the first event, in round trips."""
 LEAST_SPAN = 1e-3
+
+
+def span_rtts(
+    some: NDArray[np.bool_], sent_s: Float64Array, known_s: Float64Array, rtt_s: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Of K links, how much later than those of the last event the packets of an event were sent, and when the last
+    ones were sent now (NaN before any); ``some``: which have an event."""
+    sent_s = np.where(some, sent_s, known_s)
+    known = ~np.isnan(known_s)
+    return np.where(known & some, (sent_s - known_s) / rtt_s, FIRST_SPAN), sent_s
 
 
 def log_share(lost: Float64Array, heard: Float64Array) -> Float64Array:

@@ -9,6 +9,7 @@ belief wrong, the engine's rule does again.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,7 +28,7 @@ from dstcc.engine.config import NEVER_NS, subflow_links
 from dstcc.learn.policies.controller import Controller, Decided, read_policy
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
-from .inputs import FIRST_SPAN
+from .inputs import span_rtts
 from .pilot import Decider, trial_mission
 from .policy import MOST_LAYERS, MOST_SUBFLOWS, ForecastPolicy, forecast_of
 from .sender import Forecasting
@@ -54,6 +55,8 @@ SAW = {
     "pacing_bps": "pacing_bps",
 }
 """What a watcher gets of each subflow, by the engine's names."""
+KEPT_SLOTS = 8192
+"""With feedback, that are kept until the forecaster plans: 160 round trips of the shortest slots."""
 SHIFTED = 0.1
 """Of all paths' rate: so much more or less on a path, and repair is planned for other shares."""
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
@@ -83,15 +86,23 @@ class Own(Controller):
         return MAX_SUBFLOWS, MAX_LAYERS
 
     def spaces(self) -> dict[str, Any]:
-        """No spaces and no network."""
-        return {"observation": {}, "action": {}, "network": {}}
+        """No spaces, and the learned part by its content, on which a trial's result depends."""
+        part = {"name": PART, "sha256": forecaster().about()["sha256"]}
+        return {"observation": {}, "action": {}, "network": part}
 
     def check_scenario(self, scenario: Scenario, source: Source) -> None:
         """Any is its own."""
 
     def decides(self, config: EngineConfig) -> bool:
-        """Where it can plan."""
-        return own_mission(config) is not None
+        """Where a forecast can be planned on: by deadlines, with slots, layers and paths like those of the forecaster's
+        training."""
+        links = subflow_links(config.links)
+        if not config.objects.deadline_ns.max() < NEVER_NS or config.slot_ns <= 0:
+            return False
+        low, high = forecaster().within["slot_rtts"]
+        round_trips = [2 * max(config.links[i].delay_ns) for i in links]
+        known = len(links) <= MOST_SUBFLOWS and config.objects.layers <= MOST_LAYERS
+        return known and low * max(round_trips) <= config.slot_ns <= high * min(round_trips)
 
     def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
         """Run a trial to its end, slot by slot where it may decide or somebody looks on."""
@@ -101,7 +112,7 @@ class Own(Controller):
 
     def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> OwnPilot:
         """Who decides, and looks on."""
-        return OwnPilot(config, layers, watcher)
+        return OwnPilot(config, layers, watcher, decides=self.decides(config))
 
 
 @lru_cache(1)
@@ -110,22 +121,14 @@ def forecaster() -> ForecastPolicy:
     return forecast_of(*read_policy(PART))
 
 
-def own_mission(config: EngineConfig) -> Mission | None:
-    """What the sender of a trial knows before it begins: no rates, and of the video what is captured before it hears
-    anything. None where no forecast is planned on: without deadlines, or with slots, layers or paths unlike those of
-    the forecaster's training."""
+def own_mission(config: EngineConfig) -> Mission:
+    """What the sender of a trial in which it decides knows before it begins: no rates, and of the video what is
+    captured before it hears anything."""
     links = subflow_links(config.links)
-    layers = config.objects.layers
-    if not config.objects.deadline_ns.max() < NEVER_NS or config.slot_ns <= 0:
-        return None
-    if len(links) > MOST_SUBFLOWS or layers > MOST_LAYERS:
-        return None
     light_ns = min(max(config.links[i].delay_ns) for i in links)
-    mission = mission_of([config], layers, links, captured_ns=config.begin_ns + 2 * light_ns)
-    mission = replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes))
-    low, high = forecaster().within["slot_rtts"]
-    slots = mission.slot_s / (2 * mission.light_s)
-    return mission if ((slots >= low) & (slots <= high)).all() else None
+    captured_ns = config.begin_ns + 2 * light_ns
+    mission = mission_of([config], config.objects.layers, links, captured_ns=captured_ns)
+    return replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes))
 
 
 class Automatic:
@@ -151,7 +154,7 @@ class OwnDecider:
         self._automatic.begin(mission)
         self._evidence = Evidence(mission.subflows)
         self._at_s = np.full(mission.subflows, np.nan)
-        self._heard: list[Seen] = []
+        self._heard: deque[Seen] = deque(maxlen=KEPT_SLOTS)
         self.forecasting: Forecasting | None = None
         """Once the losses were seen to change."""
         self.fallen = 0
@@ -165,7 +168,8 @@ class OwnDecider:
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
         plans = bool(self._evidence.changes.any()) and not caused and self._plannable(seen)
         if self.forecasting is None and not plans:
-            self._heard.append(seen)
+            if seen.heard.any():
+                self._heard.append(seen)
             return self._automatic.decide(seen)
         if self.forecasting is None:
             self.forecasting = self._begun(seen)
@@ -186,10 +190,8 @@ class OwnDecider:
     def _watch(self, seen: Seen) -> None:
         heard, sent = seen.heard[0], seen.sent_s[0]
         some, round_trip = heard > 0, 2 * self.mission.light_s[0]
-        known = some & ~np.isnan(self._at_s)
-        span = np.where(known, (sent - self._at_s) / round_trip, FIRST_SPAN)
-        self._evidence.hear(heard, seen.lost[0], seen.runs[0], np.where(some, span, 0.0))
-        self._at_s = np.where(some, sent, self._at_s)
+        span, self._at_s = span_rtts(some, sent, self._at_s, round_trip)
+        self._evidence.hear(heard, seen.lost[0], seen.runs[0], span)
 
     def _plannable(self, seen: Seen) -> bool:
         """Does a slot have packets enough?"""
@@ -220,9 +222,7 @@ def part_of(policy: Controller, config: EngineConfig) -> tuple[Controller, Missi
     """Of a policy that decides in a trial what its decider is made of."""
     if not isinstance(policy, Own):
         return policy, trial_mission(config)
-    mission = own_mission(config)
-    assert mission is not None
-    return forecaster(), mission
+    return forecaster(), own_mission(config)
 
 
 def decider_of(file: str, mission: Mission, *, own: bool) -> Decider | OwnDecider:
@@ -238,12 +238,13 @@ def _shares(rates: Float64Array) -> Float64Array:
 class OwnPilot:
     """A :class:`~dstcc.learn.policies.drive.Pilot`."""
 
-    def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> None:
+    guarded = None
+
+    def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None, *, decides: bool) -> None:
         self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
         self.stepper.load(0, config)
         self._begin_ns, self._watcher = config.begin_ns, watcher
-        mission = own_mission(config)
-        self._decider = None if mission is None else OwnDecider(forecaster(), mission)
+        self._decider = OwnDecider(forecaster(), own_mission(config)) if decides else None
 
     def step(self) -> None:
         """Go on, look at the slot that ended, and decide for the next."""
@@ -258,11 +259,6 @@ class OwnPilot:
     def result(self) -> EngineResult:
         """What happened so far."""
         return self.stepper.result(0)
-
-    @property
-    def guarded(self) -> tuple[int, int] | None:
-        """It bounds no decision."""
-        return None
 
 
 def _decided(stepper: CodedStepper) -> Decided:

@@ -21,7 +21,7 @@ from dstcc.coded.channels import GRID, POINTS
 from dstcc.coded.planner import Planner
 from dstcc.coded.seen import RepairDecision
 
-from .inputs import FIRST_SPAN
+from .inputs import span_rtts
 from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
@@ -79,15 +79,13 @@ class Forecasting:
         """Take in a slot."""
         rows = len(self._rtt_s)
         heard, lost, runs = (values.reshape(rows) for values in (seen.heard, seen.lost, seen.runs))
-        some, known = heard > 0, ~np.isnan(self._known_s)
-        sent_s = np.where(some, seen.sent_s.reshape(rows), self._known_s)
-        span = np.where(known & some, (sent_s - self._known_s) / self._rtt_s, FIRST_SPAN)
+        some = heard > 0
+        span, self._known_s = span_rtts(some, seen.sent_s.reshape(rows), self._known_s, self._rtt_s)
         inputs = self._outlook.hear(heard, lost, runs, span)
         self.inputs = np.where(some[:, None], inputs, self.inputs.reshape(inputs.shape)).reshape(
             self.inputs.shape
         )
         self._state = np.where(some[:, None], self.policy.network.hear(inputs, self._state), self._state)
-        self._known_s = sent_s
 
     def expect(self, seen: Seen) -> Float64Array:
         """(K, subflows, steps, points): beliefs for the planner's times, after a slot."""

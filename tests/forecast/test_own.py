@@ -14,6 +14,7 @@ from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_SUBFLOW_VALUES
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import RUNNING
+from dstcc.forecast import own
 from dstcc.forecast.own import Own, OwnDecider, forecaster, own_mission
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
 
@@ -122,7 +123,7 @@ def test_a_slot_with_more_packets_than_the_training_had_is_thinned() -> None:
     video = {"synthetic": {"chunk_s": 2.0, "layer_bps": [8_000_000, 4_000_000]}, "loop_to_s": 300}
     config = config_of({"packet": 0.02}, of_link=fast, video=video)
     heard: list[float] = []
-    steered(config, lambda decider, _: heard.extend(one.heard.max() for one in decider._heard[-1:]))
+    steered(config, lambda decider, _: heard.extend(one.heard.max() for one in list(decider._heard)[-1:]))
     assert max(heard) == pytest.approx(forecaster().within["packets"][1])
 
 
@@ -164,3 +165,25 @@ def test_where_no_forecast_can_be_planned_on_it_is_the_engines_alone(what: str) 
     assert Own().decides(config) == (what == "as it is")
     if what != "no deadlines":
         assert (planned(Own().drive(config)) == planned(engine.simulate(config))).all()
+
+
+def test_its_checksum_is_another_where_its_learned_part_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials are told apart by it (``dstcc.run.identity``)."""
+    shipped, part = Own().about()["sha256"], forecaster()
+    assert Own().about()["sha256"] == shipped
+    tensors = {name: tensor + np.float32(name == "belief.bias") for name, tensor in part.tensors.items()}
+    monkeypatch.setattr(own, "forecaster", lambda: replace(part, tensors=tensors))
+    assert Own().about()["sha256"] != shipped
+
+
+def test_what_is_heard_before_it_plans_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "KEPT_SLOTS", 20)
+    kept: list[int] = []
+    steered(config_of(STEADY), lambda decider, _: kept.append(len(decider._heard)))
+    assert max(kept) == 20 and kept[0] == 0, "only slots with feedback"
+
+
+def test_a_link_without_light_time_has_no_forecasts() -> None:
+    config = config_of(STEADY)
+    near = replace(config, links=tuple(replace(link, delay_ns=(0,)) for link in config.links))
+    assert Own().decides(config) and not Own().decides(near)

@@ -178,7 +178,7 @@ def test_a_runs_scenario_can_be_run_again_and_a_report_calls_it_by_its_name(tmp_
     (tmp_path / "again.toml").write_text(to_toml(scenario))
     assert trial_keys(load_scenario(tmp_path / "again.toml")) == trial_keys(scenario)
     names = [one.name for one in load_report([tmp_path / "run"]).sections[0].algorithms]
-    assert names == ["cubic+minrtt", OWN]  # nothing in it is learned
+    assert names == ["cubic+minrtt", OWN]  # nobody trained it here
 
 
 def test_a_policy_file_of_the_old_name_is_read_and_says_so(tmp_path: Path) -> None:

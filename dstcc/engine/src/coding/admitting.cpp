@@ -15,7 +15,7 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 
 void CodedSendingEnd::plan_ahead() {
     // With a handshake the sender has no plan.
-    if (transport_.handshake || !layer_first_ || !deadlines_ || steered_ || map_.layers() == 1 ||
+    if (transport_.handshake || !layer_first_ || !deadlines_ || layers_steered_ || map_.layers() == 1 ||
         longest_wait_ns_ > kMostWait || released_ == 0)
         return;
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);

@@ -261,8 +261,8 @@ private:
     std::vector<std::uint8_t> deferred_;  // by object: not admitted
     Admission admission_;
     Time next_plan_ns_ = 0;
-    bool steered_ = false;       // somebody outside chooses layers
-    bool meets_others_ = false;  // a queue further on was seen
+    bool layers_steered_ = false;  // somebody outside has left layers out
+    bool meets_others_ = false;    // a queue further on was seen
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost

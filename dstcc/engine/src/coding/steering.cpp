@@ -6,8 +6,8 @@ namespace dstcc {
 void CodedSendingEnd::steer(Time now, const CodedAction& action) {
     now_ = now;
     action_ = action;
-    steered_ =
-        steered_ || std::any_of(action.left_out.begin(), action.left_out.end(), [](auto out) { return out != 0; });
+    layers_steered_ = layers_steered_ ||
+                      std::any_of(action.left_out.begin(), action.left_out.end(), [](auto out) { return out != 0; });
     // Whoever decides on repair may do so for the next block: what waits leaves time for it, whatever the share is now.
     for (std::size_t layer = 0; layer < repaired_.size(); ++layer) {
         const bool steered = layer < action_.repair.size() && action_.repair[layer] >= 0;
