@@ -59,6 +59,7 @@ def test_it_lies_between_0_and_the_most_and_a_change_holds_until_all_is_gone() -
     for _ in range(60):
         evidence.hear(calm, wild, wild, np.full(2, SPAN_RTTS))
     assert (evidence.against_steady < CHANGES).all() and not evidence.changes.any()
+    assert (evidence.against_steady >= 0).all()
     for _ in range(20):  # of the second link alone
         evidence.hear(calm, np.array([3.0, 90.0]), np.array([3.0, 70.0]), np.full(2, SPAN_RTTS))
     assert evidence.changes.tolist() == [False, True]
@@ -66,6 +67,12 @@ def test_it_lies_between_0_and_the_most_and_a_change_holds_until_all_is_gone() -
     before = evidence.against_steady.copy()
     evidence.hear(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))  # nothing is heard
     assert (evidence.against_steady == before).all()
+    evidence.against_steady[1] = 1.0  # less than shows a change, and more than nothing
+    evidence.hear(np.ones(2), np.zeros(2), np.zeros(2), np.full(2, SPAN_RTTS))
+    assert 0 < evidence.against_steady[1].max() < CHANGES and evidence.changes[1]
+    evidence.against_steady[1] = 0.0
+    evidence.hear(np.array([1.0, 40.0]), np.array([0.0, 4.0]), np.array([0.0, 4.0]), np.full(2, SPAN_RTTS))
+    assert (evidence.against_steady[1].max() == 0) == (not evidence.changes[1])
 
 
 @pytest.mark.parametrize("probability", [1e-3, 2e-2, 0.1, 0.4])

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from dstcc import engine
+from dstcc.coded.seen import Seen
+from dstcc.coded.shown import seen_of
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
-from dstcc.engine.coded_stepper import CODED_SUBFLOW_VALUES
+from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import RUNNING
 from dstcc.forecast import own
 from dstcc.forecast.own import Own, OwnDecider, forecaster, own_mission
+from dstcc.forecast.sender import Forecasting
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
 
 STEADY: dict[str, Any] = {"packet": 0.03}
@@ -187,3 +190,100 @@ def test_a_link_without_light_time_has_no_forecasts() -> None:
     config = config_of(STEADY)
     near = replace(config, links=tuple(replace(link, delay_ns=(0,)) for link in config.links))
     assert Own().decides(config) and not Own().decides(near)
+
+
+# ------------------------------------------------------------------------------------------------- slot by slot
+
+
+class Slot:
+    """What a sender of two subflows sees, made up."""
+
+    def __init__(
+        self, number: int, lost: float, *, heard: float = 300.0, pace_bps: tuple[float, float]
+    ) -> None:
+        row = {"heard_packets": heard, "lost_packets": lost, "loss_runs": lost, "srtt_s": 120.0}
+        self.subflow_values = np.zeros((1, 2, len(CODED_SUBFLOW_VALUES)))
+        for name, value in row.items():
+            self.subflow_values[..., CODED_SUBFLOW_VALUES.index(name)] = value
+        for end in ("heard_from_s", "heard_to_s"):
+            self.subflow_values[..., CODED_SUBFLOW_VALUES.index(end)] = 6.0 * number
+        self.subflow_values[..., CODED_SUBFLOW_VALUES.index("pacing_bps")] = pace_bps
+        self.layer_values = np.zeros((1, 2, len(CODED_LAYER_VALUES)))
+        self.layer_values[..., CODED_LAYER_VALUES.index("slack_s")] = np.inf
+        self.episode_values = np.full((1, 1), 6.0 * number + 120)
+
+
+EVEN = (125_000.0, 125_000.0)
+
+
+def two_links() -> OwnDecider:
+    config = config_of(STEADY)
+    return OwnDecider(forecaster(), own_mission(replace(config, links=config.links * 2)))
+
+
+def wild(number: int) -> float:
+    return 3.0 if number < 40 else 90.0
+
+
+def test_who_begins_to_plan_late_believes_what_one_would_that_heard_all() -> None:
+    late, whole = two_links(), two_links()
+    early = Forecasting(forecaster())
+    early.start(replace(whole.mission, rate_bytes=np.full((1, 2), 15_625.0)))
+    begun = None
+    for number in range(60):
+        slot = Slot(number, wild(number), pace_bps=EVEN)
+        late.decide(slot)
+        early.hear(whole._thinned(seen_of(slot, whole.mission)))
+        begun = number if late.forecasting is not None and begun is None else begun
+        if number == 50:  # from here on the evidence is gone, and it looks on
+            late._evidence.changes[:] = False
+            late._evidence.hear = lambda *_: None  # type: ignore[method-assign]
+    assert begun is not None and 40 <= begun < 50
+    assert late.forecasting is not None
+    assert late.forecasting._state == pytest.approx(early._state)
+
+
+def test_it_plans_for_the_shares_of_the_rate_that_paths_have() -> None:
+    decider = two_links()
+    for number in range(60):
+        decider.decide(Slot(number, wild(number), pace_bps=EVEN))
+    assert decider.forecasting is not None
+    assert decider.forecasting.mission.rate_bytes.tolist() == [[15_625.0, 15_625.0]]
+    decider.decide(Slot(60, 90, pace_bps=(130_000.0, 120_000.0)))
+    assert decider.forecasting.mission.rate_bytes.tolist() == [[15_625.0, 15_625.0]]
+    decider.decide(Slot(61, 90, pace_bps=(200_000.0, 50_000.0)))
+    assert decider.forecasting.mission.rate_bytes.tolist() == [[25_000.0, 6_250.0]]
+
+
+def test_with_too_few_packets_a_slot_nothing_is_forecast() -> None:
+    decider = two_links()
+    packet = max(blocks.packet_bytes for blocks in decider.mission.layers)
+    few = 19 / 2 * packet * 8 / decider.mission.slot_s
+    for number in range(60):
+        slot = Slot(number, wild(number), pace_bps=(few, few))
+        assert (decider.decide(slot).repair == -1).all()
+    assert decider._evidence.changes.all() and decider.forecasting is None
+    more = few * 21 / 19
+    assert (decider.decide(Slot(60, 90, pace_bps=(more, more))).repair >= 0).all()
+
+
+def test_where_the_guard_finds_the_belief_wrong_the_engines_rule_decides() -> None:
+    decider = two_links()
+    for number in range(60):
+        planned = decider.decide(Slot(number, wild(number), pace_bps=EVEN))
+    assert (planned.repair >= 0).all() and decider.forecasting is not None
+    fallen = decider.fallen
+    sender = decider.forecasting
+
+    def falls(seen: Seen) -> None:
+        sender.fallen[:] = True
+
+    sender._watch = falls  # type: ignore[method-assign]
+    assert (decider.decide(Slot(60, 90, pace_bps=EVEN)).repair == -1).all()
+    assert decider.fallen == fallen + 1
+
+
+def test_losses_and_rows_are_thinned_as_packets_are() -> None:
+    decider = two_links()
+    seen = decider._thinned(seen_of(Slot(1, 80, heard=8_000, pace_bps=EVEN), decider.mission))
+    assert (seen.heard.max(), seen.lost.max(), seen.runs.max()) == (4_000, 40, 40)
