@@ -466,16 +466,23 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-CHOSEN_ON: dict[str, dict[str, tuple[int, int] | None]] = {
-    "dstcc-lanes": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)},
+EVIDENCE = (951, 956)
+CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
+    "dstcc-lanes": {
+        "Mars, two links": ((1, 6),),
+        "near conjunction": ((1, 6),),
+        "iodst table 1": ((1, 10),),
+    },
     OWN: {
-        "further on": (901, 905),
-        **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks")),
-        **dict.fromkeys(LADDERS, (501, 520)),
+        "further on": ((901, 905), EVIDENCE),
+        **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks"), ()),
+        **dict.fromkeys(LADDERS, ((501, 520),)),
+        **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
+        **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE,)),
     },
 }
-"""Constants and rules of a controller that people chose by what it played: scenario → the first and the last seed, None
-where single seeds were looked at and not written down. What a network was trained on is in the policy's file."""
+"""Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where
+single seeds were looked at and not written down. What a network was trained on is in the policy's file."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """The folder of the shipped policies, each in NAME.safetensors."""
 

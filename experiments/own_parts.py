@@ -2,7 +2,8 @@
 
     python -m experiments.own_parts [--seeds 10] [--first 801] [CELL..]
 
-Cells are those of `experiments.rivals`. *no coding* repairs losses by no packet that was planned (lost blocks are still
+Cells are those of `experiments.rivals`. *no forecaster* leaves repair to the engine's rule, however losses change,
+*no coding* repairs losses by no packet that was planned (lost blocks are still
 completed a round trip later), *a tenth* has that share of repair in the place of what its belief in losses gains most
 by, *no plan* begins with a handshake and knows of no contact, *bbr-scaled* has BBR's rates in the place of `paced`'s.
 Interquartile means of `weighted_layers` with 95 % bootstrap intervals.
@@ -21,6 +22,7 @@ from .rivals import Cell, cells
 CODED = 'mode = "coded", handshake = {handshake}, congestion = "{congestion}"'
 PARTS: dict[str, tuple[str, float | str | None]] = {
     "dstcc": ('controller = "dstcc"', None),
+    "no forecaster": (CODED.format(handshake="false", congestion="paced"), "auto"),
     "no coding": (CODED.format(handshake="false", congestion="paced"), 0.0),
     "a tenth": (CODED.format(handshake="false", congestion="paced"), 0.1),
     "no plan": (CODED.format(handshake="true", congestion="paced"), "auto"),

@@ -1,16 +1,17 @@
 """`dstcc` beside its rivals, cell by cell.
 
     python -m experiments.rivals -o VALUES.jsonl [--seeds 10] [--first 701] [--only TEXT].. [--print]
-        [--csv FILE] [--short]
+        [--short]
 
 Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, what else a link
 can do to a sender, and the sealed scenarios. Each is run without its own algorithms, settings and restarts, under
 `dstcc`: told nothing, told the rates, and with uplinks of 2, 8 and 256 kbit/s on each link; and under rivals: coded
 open-loop and `ltp`, told the rates (and `ltp` the contacts), `gru-mpc`, which plans the repair of coded open-loop,
-CUBIC and `dstcc-lanes` on 16 lanes a link. CUBIC has the scale and the initial window that `dstcc tune` found for the
-demo; no cell is tuned by itself. The best tuned rule of repair is not among them. Values go to VALUES.jsonl, a line a
-trial, seed by seed; what is there is not run again, so that the command goes on where it was stopped. `--print` runs
-nothing, `--csv` writes all of it, `--short` prints the cells that fail.
+CUBIC and `dstcc-lanes` on 16 lanes a link. The tuned rule steers coded open-loop, too: of constant shares of repair,
+margins over the measured loss, the rules of `dstcc/coded/rules.json` and the engine's, the one that plays most of this
+very cell with seeds 901 and 902. CUBIC has the scale and the initial window that `dstcc tune` found for the demo.
+Values go to VALUES.jsonl, a line a trial, seed by seed; what is there is not run again, so that the command goes on
+where it was stopped. `--print` runs nothing, `--short` prints the cells that fail.
 
 A row has the interquartile mean of `weighted_layers` of each with its 95 % bootstrap interval, and bytes sent over the
 source's. A cell fails where a rival is more than 0.01 above `dstcc` that knows as much, by the mean of paired
@@ -20,16 +21,21 @@ of what it plays when told; and where an uplink of 2 kbit/s costs it more than 0
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import click
 
+from dstcc.coded.fleet import Fleet
+from dstcc.coded.rules import CHOICES, Automatic, Constant, Margin
+from dstcc.coded.seen import Sender
+from dstcc.coded.stored import SHIPPED, load_rules
 from dstcc.errors import DstccError
 from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import run_trials
@@ -48,15 +54,18 @@ MARGIN, TOLD_SHARE = 0.01, 0.97
 UPLINKS = (2, 8, 256)
 """kbit/s."""
 LANES = 'mode = "lanes", lanes_per_link = 16'
+TUNED_ON = (901, 902)
 TUNED = f'congestion = "cubic", {LANES}, initial_cwnd = 2500'
 OURS = 'controller = "dstcc"'
-TOLD = ("dstcc, told", "coded, told", "gru-mpc, told", "ltp, told")
+RULE = "tuned rule, told"
+TOLD = ("dstcc, told", "coded, told", "gru-mpc, told", RULE, "ltp, told")
 TRANSPORTS = {
     "dstcc": OURS,
     "dstcc, told": f"{OURS}, told_rates = true",
     **{f"dstcc, up {kbps}": OURS for kbps in UPLINKS},
     "coded, told": 'congestion = "open-loop", mode = "coded", handshake = false',
     "gru-mpc, told": 'congestion = "open-loop", mode = "coded", handshake = false, controller = "gru-mpc"',
+    RULE: 'congestion = "open-loop", mode = "coded", handshake = false',
     "ltp, told": f'congestion = "ltp", {LANES}',
     "cubic": TUNED,
     "dstcc-lanes": f'controller = "dstcc-lanes", controller_lanes = 16, {LANES}',
@@ -127,10 +136,37 @@ def cells() -> Iterator[Cell]:
     yield Cell("Pareto cross traffic", DEMO, (f"link.1.cross_traffic=[{pareto}]",))
 
 
+def rules(layers: int) -> Iterator[Sender]:
+    """Of repair: those that are tried in each cell."""
+    yield Automatic()
+    yield from load_rules(SHIPPED)
+    for share in CHOICES[::2]:
+        yield Constant((share,) * layers)
+    for memory_rtts, kappa in product((0.5, 2.0), (1.0, 3.0)):
+        yield Margin({"memory_rtts": memory_rtts, "kappa": kappa, "decay": 1.0}, f"margin {kappa:g}")
+
+
+@lru_cache(None)
+def tuned(cell: Cell) -> Sender:
+    """The rule that plays most of a cell with :data:`TUNED_ON`."""
+    fleet = Fleet(cell.under(RULE, TUNED_ON[0]), TUNED_ON, threads=1)
+    return max(rules(fleet.layers), key=lambda rule: float(fleet.run(rule).mean()))
+
+
+def by_rule(cell: Cell, seed: int) -> dict[str, Any]:
+    """What the tuned rule plays of a cell."""
+    rule, fleet = tuned(cell), Fleet(cell.under(RULE, seed), [seed], threads=1)
+    (config,), (result,) = fleet.configs, fleet.results(rule)
+    sent = result.totals.sent_payload_bytes / int(config.objects.payload_bytes.sum())
+    return {"weight": fleet.value(config, result), "sent": sent, "rule": rule.name}
+
+
 def trial(cell: Cell, transport: str, seed: int) -> dict[str, Any]:
     """A line of the file."""
     about = {"cell": cell.name, "transport": transport, "seed": seed}
     try:
+        if transport == RULE:
+            return about | by_rule(cell, seed)
         # A policy's trial comes behind that of its congestion control alone.
         *_, done = run_trials(cell.under(transport, seed), quality=False, jobs=1)
     except DstccError as error:
@@ -211,30 +247,22 @@ def texts_of(rows: list[dict[str, Any]], cell: Cell) -> list[str]:
     return texts
 
 
-def print_table(
-    rows: list[dict[str, Any]], wanted: list[Cell], table: Path | None = None, *, short: bool = False
-) -> list[str]:
-    """Print it, cells that fail alone if it is to be short, and write all of it; the names of cells that fail."""
-    columns = ("cell", "seeds", *(f"{name}: weight, bytes" for name in TRANSPORTS), "fails by")
-    if not short:
-        heading("Rivals", columns)
-    failing, written = [], [columns]
+def print_table(rows: list[dict[str, Any]], wanted: list[Cell], *, short: bool = False) -> list[str]:
+    """Print it, cells that fail alone if it is to be short; the names of cells that fail."""
+    if short:
+        heading("Cells that fail", ("cell", "dstcc", "fails by"))
+    else:
+        heading("Rivals", ("cell", "seeds", *(f"{name}: weight, bytes" for name in TRANSPORTS), "fails by"))
+    failing = []
     for cell in wanted:
         if not by_seed(rows, cell, "dstcc"):
             continue
-        found = failures(rows, cell)
+        texts, found = texts_of(rows, cell), "; ".join(failures(rows, cell))
         failing += [cell.name] if found else []
-        written.append((cell.name, *texts_of(rows, cell), "; ".join(found)))
         if not short:
-            line(*written[-1])
-    if short:
-        heading("Cells that fail", ("cell", "dstcc", "fails by"))
-        for one in written[1:]:
-            if one[-1]:
-                line(one[0], one[2], one[-1])
-    if table is not None:
-        with table.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(written)
+            line(cell.name, *texts, found)
+        elif found:
+            line(cell.name, texts[1], found)
     return failing
 
 
@@ -246,14 +274,12 @@ def print_table(
 @click.option("--first", default=701, show_default=True, help="The first seed.")
 @click.option("--only", default=("",), multiple=True, help="Cells whose name has this text.")
 @click.option("--print", "printing", is_flag=True, help="Run nothing, print what is there.")
-@click.option("--csv", "table", type=click.Path(path_type=Path), help="Write the whole table there.")
 @click.option("--short", is_flag=True, help="Print the cells that fail alone.")
 def main(
     output: Path,
     seeds: int,
     first: int,
     only: tuple[str, ...],
-    table: Path | None,
     *,
     printing: bool,
     short: bool,
@@ -264,7 +290,7 @@ def main(
     if not printing:
         carry_out(output, wanted, span)
     rows = [row for row in known(output) if row["seed"] in span]
-    failing = print_table(rows, wanted, table, short=short)
+    failing = print_table(rows, wanted, short=short)
     print(f"\n{len(failing)} of {len(wanted)} cells fail: {', '.join(failing) or 'none'}.")
 
 

@@ -29,7 +29,7 @@ from dstcc.learn.policies.controller import Controller, Decided, read_policy
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
 from .inputs import span_rtts
-from .pilot import Decider, trial_mission
+from .pilot import Decider, losses_of, trial_mission
 from .policy import MOST_LAYERS, MOST_SUBFLOWS, ForecastPolicy, forecast_of
 from .sender import Forecasting
 
@@ -59,6 +59,8 @@ KEPT_SLOTS = 8192
 """With feedback, that are kept until the forecaster plans: 160 round trips of the shortest slots."""
 SHIFTED = 0.1
 """Of all paths' rate: so much more or less on a path, and repair is planned for other shares."""
+RULE, PLAN, GUARD = "the engine's rule", "the plan", "the engine's rule, for the guard"
+"""Who decides on repair in a slot."""
 _S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
 _L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
 
@@ -159,6 +161,15 @@ class OwnDecider:
         """Once the losses were seen to change."""
         self.fallen = 0
         """Slots for which the guard decided."""
+        self.decided_by = RULE
+        """In the last slot."""
+
+    @property
+    def believed(self) -> dict[str, Float64Array]:
+        """Of each subflow what was believed of its loss in the last slot; nothing where no forecast was made."""
+        if self.forecasting is None or self.decided_by == RULE:
+            return {}
+        return losses_of(self.forecasting.beliefs[0])
 
     def decide(self, shown: Shown) -> RepairDecision:
         """At the end of a slot."""
@@ -167,6 +178,7 @@ class OwnDecider:
         # Losses in a queue further on are the sender's own doing, and no channel's.
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
         plans = bool(self._evidence.changes.any()) and not caused and self._plannable(seen)
+        self.decided_by = RULE
         if self.forecasting is None and not plans:
             if seen.heard.any():
                 self._heard.append(seen)
@@ -178,7 +190,9 @@ class OwnDecider:
             return self._automatic.decide(seen)
         self._follow(self.forecasting, seen)
         decision = self.forecasting.decide(seen)
-        self.fallen += int(self.forecasting.fallen[0])
+        fell_back = bool(self.forecasting.fallen[0])
+        self.fallen += int(fell_back)
+        self.decided_by = GUARD if fell_back else PLAN
         return decision
 
     def _thinned(self, seen: Seen) -> Seen:
@@ -238,8 +252,6 @@ def _shares(rates: Float64Array) -> Float64Array:
 class OwnPilot:
     """A :class:`~dstcc.learn.policies.drive.Pilot`."""
 
-    guarded = None
-
     def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None, *, decides: bool) -> None:
         self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
         self.stepper.load(0, config)
@@ -254,14 +266,19 @@ class OwnPilot:
         decision = None if self._decider is None else self._decider.decide(self.stepper)
         act(self.stepper, decision)
         if self._watcher is not None:
-            self._watcher(_decided(self.stepper))
+            self._watcher(_decided(self.stepper, self._decider))
 
     def result(self) -> EngineResult:
         """What happened so far."""
         return self.stepper.result(0)
 
+    @property
+    def guarded(self) -> tuple[int, int] | None:
+        """It bounds no decision."""
+        return None if self._decider is None else (0, self._decider.fallen)
 
-def _decided(stepper: CodedStepper) -> Decided:
+
+def _decided(stepper: CodedStepper, decider: OwnDecider | None) -> Decided:
     """The slot that just ended."""
     subflow, layer = stepper.subflow_values[0], stepper.layer_values[0]
     saw = {name: subflow[:, _S[key]].copy() for name, key in SAW.items()}
@@ -274,9 +291,11 @@ def _decided(stepper: CodedStepper) -> Decided:
         subflow.reshape(-1).astype(np.float32),
         np.zeros(0, np.float32),
         saw=saw,
-        believed={},
+        believed={} if decider is None else decider.believed,
         chose={
             f"repair of layer {m}": share_in_words(share) if source[m] > 0 else "no block yet"
             for m, share in enumerate(of_source)
-        },
+        }
+        | ({} if decider is None else {"decided by": decider.decided_by}),
+        fell_back=decider is not None and decider.decided_by == GUARD,
     )

@@ -19,6 +19,7 @@ from .sender import Forecasting
 if TYPE_CHECKING:
     from dstcc.coded.seen import Mission, RepairDecision, Seen
     from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine.config import Float64Array
     from dstcc.engine.stepper import Shown
     from dstcc.learn.policies.controller import Watcher
 
@@ -87,12 +88,17 @@ def trial_mission(config: EngineConfig) -> Mission:
     return mission_of([config], config.objects.layers, subflow_links(config.links))
 
 
-def _decided(sender: Forecasting, seen: Seen, decision: RepairDecision) -> Decided:
-    belief, fell_back = sender.beliefs[0], bool(sender.fallen[0])
+def losses_of(belief: Float64Array) -> dict[str, Float64Array]:
+    """Of a belief (subflows, points) the mean loss and its bounds."""
     upto = belief.cumsum(axis=1)
     edges = {
         name: GRID[np.minimum((upto < part).sum(axis=1), len(GRID) - 1)] for name, part in QUANTILES.items()
     }
+    return {"loss": belief @ GRID} | edges
+
+
+def _decided(sender: Forecasting, seen: Seen, decision: RepairDecision) -> Decided:
+    fell_back = bool(sender.fallen[0])
     chose = {f"repair of layer {m}": share_in_words(share) for m, share in enumerate(decision.repair[0])}
     return Decided(
         float(seen.time_s[0]),
@@ -100,7 +106,7 @@ def _decided(sender: Forecasting, seen: Seen, decision: RepairDecision) -> Decid
         sender.inputs[0].reshape(-1).astype(np.float32),
         np.zeros(0, np.float32),
         saw={name: getattr(seen, name)[0].copy() for name in SEEN} | {"pacing_bps": 8 * seen.pace_bytes[0]},
-        believed={"loss": belief @ GRID} | edges,
+        believed=losses_of(sender.beliefs[0]),
         chose=chose | {"decided by": "the tuned rule" if fell_back else "the plan"},
         fell_back=fell_back,
     )

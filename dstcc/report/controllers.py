@@ -93,7 +93,7 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
     """What of an algorithm people chose by what it played here, and on which seeds; nothing if it is not known."""
     trial = algorithm.trials[0]
     seeds = _variant(trial.run, trial.variant).get("chosen_on")
-    what, known = "settings", {} if seeds is None else {section.name: seeds}
+    what, known = "settings", {} if seeds is None else {section.name: (seeds,)}
     if not known and trial.controller is not None:
         what, known = (
             "constants",
@@ -101,8 +101,8 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
         )
     if section.name not in known:
         return ""
-    span = known[section.name]
-    on = f"seeds {span[0]} to {span[1]}" if span else "single seeds, which were not recorded"
+    spans = " and ".join(f"{first} to {last}" for first, last in known[section.name])
+    on = f"seeds {spans}" if spans else "single seeds, which were not recorded"
     return f"{what} of {algorithm.name} were chosen on {section.name} ({on})"
 
 

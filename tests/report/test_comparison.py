@@ -415,7 +415,7 @@ def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> N
     def demo(**of: Any) -> Section:
         return section(samples, controllers=["dstcc-lanes"], trained_on=["there"], **of)
 
-    assert CHOSEN_ON["dstcc-lanes"]["Mars, two links"] == (1, 6)
+    assert CHOSEN_ON["dstcc-lanes"]["Mars, two links"] == ((1, 6),)
     here = of(demo(name="Mars, two links", algorithm="dstcc-lanes"))
     assert here.doubt == "constants of dstcc-lanes were chosen on Mars, two links (seeds 1 to 6)"
     assert here.word("b") == LOWER
@@ -430,8 +430,10 @@ def test_our_transport_is_doubted_where_its_rules_were_chosen_though_nobody_trai
     week, beyond = of(mission("a week of relay passes")), of(mission("further on"))
     why = "constants of dstcc were chosen on a week of relay passes (single seeds, which were not recorded)"
     assert (week.doubt, week.word("b")) == (why, LOWER)
-    assert beyond.doubt == "constants of dstcc were chosen on further on (seeds 901 to 905)"
-    assert (of(mission("Mars, two links")).doubt, of(mission("another")).word("b")) == ("", WORSE)
+    assert beyond.doubt == "constants of dstcc were chosen on further on (seeds 901 to 905 and 951 to 956)"
+    demo, other = of(mission("Mars, two links")), of(mission("another"))
+    assert demo.doubt == "constants of dstcc were chosen on Mars, two links (seeds 951 to 956)"
+    assert (demo.word("b"), other.doubt, other.word("b")) == (LOWER, "", WORSE)
 
 
 def test_scenarios_on_which_something_was_chosen_are_there_by_these_names() -> None:
@@ -475,8 +477,8 @@ def test_nothing_was_chosen_on_the_seeds_of_the_demos_page() -> None:
         one.label for one in demo.variant if one.chosen_on
     }
     chosen = [of[demo.scenario.name] for of in CHOSEN_ON.values() if demo.scenario.name in of]
-    assert None not in chosen
-    spans += [*filter(None, chosen), (SEEDS[0], SEEDS[-1])]
+    assert all(chosen)
+    spans += [*(span for of in chosen for span in of), (SEEDS[0], SEEDS[-1])]
     assert all(last < first or begin >= first + count for begin, last in spans)
 
 
