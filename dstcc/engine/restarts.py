@@ -76,8 +76,13 @@ class _Stretch:
     """The same with what was in flight then: what Earth has of it in the end."""
 
 
-def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResult]) -> EngineResult:
-    """A trial of a sender that may restart; ``run`` runs each of its connections.
+def with_restarts(
+    config: EngineConfig,
+    run: Callable[[EngineConfig], EngineResult],
+    unseen: Callable[[EngineConfig], EngineResult] | None = None,
+) -> EngineResult:
+    """A trial of a sender that may restart; ``run`` runs each of its connections, and ``unseen`` (or it) runs one
+    once more, on links that are dark from its restart on.
 
     Samples have the rows of each connection up to its restart; of the slot in which that falls, they have the next
     connection's share; rows of blocks and matrices are those of one connection after another. Raises ValueError for
@@ -115,7 +120,7 @@ def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResu
         last = at_ns >= config.duration_ns
         sent = run(one if last else replace(one, duration_ns=at_ns))
         over = last or sent.end_ns < at_ns
-        heard = sent if over else run(_dark_from(one, at_ns))
+        heard = sent if over else (unseen or run)(_dark_from(one, at_ns))
         stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard))
         dead[rows] |= sent.objects.given_up > 0
         begin_ns = at_ns + restarts.boot_ns

@@ -93,12 +93,11 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
     """What of an algorithm people chose by what it played here, and on which seeds; nothing if it is not known."""
     trial = algorithm.trials[0]
     seeds = _variant(trial.run, trial.variant).get("chosen_on")
-    what, known = "settings", {} if seeds is None else {section.name: (seeds,)}
+    what: str = "settings"
+    known: Mapping[str, Sequence[Sequence[int]]] = {} if seeds is None else {section.name: [seeds]}
     if not known and trial.controller is not None:
-        what, known = (
-            "constants",
-            CHOSEN_ON.get(str(_metadata(trial.run, trial.controller).get("algorithm")), {}),
-        )
+        of = str(_metadata(trial.run, trial.controller).get("algorithm"))
+        what, known = "constants", CHOSEN_ON.get(of, {})
     if section.name not in known:
         return ""
     spans = " and ".join(f"{first} to {last}" for first, last in known[section.name])

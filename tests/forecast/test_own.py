@@ -14,11 +14,12 @@ from dstcc.coded.seen import Seen
 from dstcc.coded.shown import seen_of
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
-from dstcc.engine.config import NEVER_NS
+from dstcc.engine.config import NEVER_NS, Restarts
 from dstcc.engine.stepper import RUNNING
 from dstcc.forecast import own
 from dstcc.forecast.own import Own, OwnDecider, forecaster, own_mission
 from dstcc.forecast.sender import Forecasting
+from dstcc.learn.policies.controller import Decided
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
 
 STEADY: dict[str, Any] = {"packet": 0.03}
@@ -67,7 +68,7 @@ def test_a_steady_loss_leaves_all_to_the_engines_rule() -> None:
     driven, plain = Own().drive(config), engine.simulate(config)
     assert (planned(driven) == planned(plain)).all()
     assert (driven.objects.complete_ns == plain.objects.complete_ns).all()
-    assert driven.totals == plain.totals
+    assert replace(driven.totals, guard_clamps=None, guard_fallbacks=None) == plain.totals
 
 
 def test_a_loss_that_changes_is_planned_for_and_more_comes_in_time() -> None:
@@ -190,6 +191,50 @@ def test_a_link_without_light_time_has_no_forecasts() -> None:
     config = config_of(STEADY)
     near = replace(config, links=tuple(replace(link, delay_ns=(0,)) for link in config.links))
     assert Own().decides(config) and not Own().decides(near)
+
+
+def test_who_looks_on_is_told_who_decided_and_what_it_believed() -> None:
+    config = config_of(RISING)
+    told: list[Decided] = []
+    result = Own().drive(config, told.append)
+    by = [one.chose["decided by"] for one in told]
+    first = by.index(own.PLAN)
+    assert set(by[:first]) == {own.RULE} and told[first].t_s > 900 + 60
+    for one, who in zip(told, by, strict=True):
+        assert bool(one.believed) == (who != own.RULE)
+        assert one.fell_back == (who == own.GUARD)
+    last = [one.believed for one in told if one.believed][-1]
+    assert last["loss_low"] < last["loss"] < last["loss_high"]
+    assert last["loss"] == pytest.approx([0.25], rel=0.3)
+    assert result.totals.guard_fallbacks == by.count(own.GUARD)
+    assert result.totals.guard_clamps == 0
+    assert result.objects.complete_ns.tolist() == Own().drive(config).objects.complete_ns.tolist()
+
+
+def test_a_guards_slots_are_counted_where_it_may_decide_alone() -> None:
+    config = config_of(STEADY)
+    assert Own().drive(config).totals.guard_fallbacks == 0
+    far = replace(config, slot_ns=60 * 10**9)
+    assert Own().drive(far).totals.guard_fallbacks is None
+    told: list[Decided] = []
+    Own().drive(far, told.append)
+    assert told and not any("decided by" in one.chose or one.believed for one in told)
+
+
+def test_over_restarts_each_connection_begins_without_evidence_and_all_slots_are_told_once() -> None:
+    config = replace(
+        config_of(RISING), restarts=Restarts(at_ns=(1_150 * 10**9,), boot_ns=30 * 10**9, spool=True)
+    )
+    told: list[Decided] = []
+    result = Own().drive(config, told.append)
+    times = [one.t_s for one in told]
+    assert times == sorted(set(times))
+    by = [one.chose["decided by"] for one in told]
+    before = [who for one, who in zip(told, by, strict=True) if one.t_s <= 1_150]
+    after = [who for one, who in zip(told, by, strict=True) if one.t_s > 1_180]
+    assert own.PLAN in before and after[0] == own.RULE
+    assert result.totals.guard_fallbacks == by.count(own.GUARD)
+    assert in_time(config, result) > 0.5
 
 
 # ------------------------------------------------------------------------------------------------- slot by slot

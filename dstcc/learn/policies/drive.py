@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -45,7 +46,7 @@ def drive(controller: Controller, config: EngineConfig, watcher: Watcher | None 
     layers = config.objects.layers
     controller.check_fits(subflows=len(subflow_links(config.links)), layers=layers)
 
-    def connection(one: EngineConfig) -> EngineResult:
+    def connection(one: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
         pilot = controller.pilot(one, layers, watcher)
         with np.errstate(over="ignore", invalid="ignore"):
             while pilot.stepper.done[0] == RUNNING:
@@ -57,4 +58,4 @@ def drive(controller: Controller, config: EngineConfig, watcher: Watcher | None 
         totals = replace(result.totals, guard_clamps=clamps, guard_fallbacks=fallbacks)
         return replace(result, totals=totals)
 
-    return with_restarts(controller.steered(config), connection)
+    return with_restarts(controller.steered(config), partial(connection, watcher=watcher), connection)
