@@ -173,7 +173,7 @@ class OwnDecider:
 
     def decide(self, shown: Shown) -> RepairDecision:
         """At the end of a slot."""
-        seen = self._thinned(seen_of(shown, self.mission))
+        seen = self._thinned(_of_what_is_heard(seen_of(shown, self.mission), shown))
         self._watch(seen)
         # Losses in a queue further on are the sender's own doing, and no channel's.
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
@@ -188,7 +188,7 @@ class OwnDecider:
         if not plans:
             self.forecasting.hear(seen)
             return self._automatic.decide(seen)
-        self._follow(self.forecasting, seen)
+        self._follow(self.forecasting, seen.pace_bytes)
         decision = self.forecasting.decide(seen)
         fell_back = bool(self.forecasting.fallen[0])
         self.fallen += int(fell_back)
@@ -216,20 +216,16 @@ class OwnDecider:
     def _begun(self, seen: Seen) -> Forecasting:
         """Who plans from now on, after all that was heard."""
         sender = Forecasting(self._forecaster, rule=self._automatic)
-        sender.start(self._planned(seen))
+        sender.start(replace(self.mission, rate_bytes=seen.pace_bytes))
         for one in self._heard:
             sender.hear(one)
         self._heard.clear()
         return sender
 
-    def _follow(self, sender: Forecasting, seen: Seen) -> None:
+    def _follow(self, sender: Forecasting, rates: Float64Array) -> None:
         """Plan for the shares of the rate that paths have now."""
-        planned = self._planned(seen)
-        if (np.abs(_shares(planned.rate_bytes) - _shares(sender.mission.rate_bytes)) > SHIFTED).any():
-            sender.plan_for(planned)
-
-    def _planned(self, seen: Seen) -> Mission:
-        return replace(self.mission, rate_bytes=np.maximum(seen.pace_bytes, 1e-9))
+        if (np.abs(_shares(rates) - _shares(sender.mission.rate_bytes)) > SHIFTED).any():
+            sender.plan_for(replace(self.mission, rate_bytes=rates))
 
 
 def part_of(policy: Controller, config: EngineConfig) -> tuple[Controller, Mission]:
@@ -243,6 +239,12 @@ def decider_of(file: str, mission: Mission, *, own: bool) -> Decider | OwnDecide
     """Who decides in a trial, of a forecaster's file; ``own``: as a part of this project's transport."""
     part = forecast_of(*read_policy(file))
     return OwnDecider(part, mission) if own else Decider(part, mission)
+
+
+def _of_what_is_heard(seen: Seen, shown: Shown) -> Seen:
+    """Without the pace of paths that are silent while others are not."""
+    silent = shown.subflow_values[..., _S["silent"]] > 0
+    return replace(seen, pace_bytes=np.maximum(np.where(silent & ~silent.all(), 0.0, seen.pace_bytes), 1e-9))
 
 
 def _shares(rates: Float64Array) -> Float64Array:

@@ -187,6 +187,37 @@ def test_what_is_heard_before_it_plans_is_kept_within_bounds(monkeypatch: pytest
     assert max(kept) == 20 and kept[0] == 0, "only slots with feedback"
 
 
+def test_a_path_that_is_silent_carries_nothing_of_the_plan() -> None:
+    """One of two links dies after its losses have risen, and the other alone is too narrow for all layers."""
+    dead = {"loss": RISING, "unannounced_outages": [[1_150, 10_000_000]]}
+    dying, narrow = config_of(RISING, of_link=dead), config_of(STEADY, of_link={"rate_bps": 70_000})
+    config = replace(dying, links=(*dying.links, *narrow.links))
+    told: list[Decided] = []
+    driven, plain = Own().drive(config, told.append), engine.simulate(config)
+    silent = [one.observation[list(one.observed).index("subflow0.silent")] for one in told]
+    times = [one.t_s for one in told]
+    first = silent.index(1.0)
+    assert 1_150 + 60 < times[first] < 1_150 + 3 * 120 and set(silent[first:]) == {1.0}
+    assert told[first + 1].chose["decided by"] == own.PLAN
+    assert in_time(config, driven) > in_time(config, plain) - 0.005
+    shares = [one.observation[list(one.observed).index("subflow1.silent")] for one in told]
+    assert set(shares) == {0.0}
+
+
+def test_where_all_paths_are_silent_all_count() -> None:
+    decider = two_links()
+    slot = Slot(1, 3, pace_bps=EVEN)
+    place = CODED_SUBFLOW_VALUES.index("silent")
+
+    def planned_bps(*silent: float) -> list[float]:
+        slot.subflow_values[0, :, place] = silent
+        seen = own._of_what_is_heard(seen_of(slot, decider.mission), slot)
+        return [round(8 * value) for value in seen.pace_bytes[0]]
+
+    assert planned_bps(0, 0) == planned_bps(1, 1) == [125_000, 125_000]
+    assert planned_bps(1, 0) == [0, 125_000]
+
+
 def test_a_link_without_light_time_has_no_forecasts() -> None:
     config = config_of(STEADY)
     near = replace(config, links=tuple(replace(link, delay_ns=(0,)) for link in config.links))

@@ -84,6 +84,7 @@ void SenderView::subflow(std::size_t s, double* row) const {
         contact.up ? 1.0 : 0.0,
         seconds_or_never(contact.change_ns),
         tcp.far_found ? 1.0 : 0.0,
+        from.flight.stale() ? 1.0 : 0.0,
     };
     static_assert(std::size(values) == kCodedSubflowValues.size());
     std::copy(std::begin(values), std::end(values), row);

@@ -29,6 +29,7 @@ inline constexpr std::array kCodedSubflowValues = {
     "link_up",            // 1 in contact, by the plan
     "change_s",           // until the plan's next outage or contact; infinite if none comes
     "queue_further_on",   // 1 once its control has seen a queue that is not the sender's own
+    "silent",             // 1 while nothing was acknowledged since a probe was due
 };
 // One row per layer.
 inline constexpr std::array kSenderLayerValues = {
