@@ -474,7 +474,7 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         "iodst table 1": ((1, 10),),
     },
     OWN: {
-        "further on": ((901, 905), EVIDENCE),
+        "further on": ((701, 740), (901, 905), EVIDENCE),
         **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks"), ()),
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dstcc.report.numbers import quantity
+from dstcc.report.numbers import listed, quantity
 from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .explanation import PARTS, Explanation
@@ -41,14 +41,10 @@ def finding(told: Explanation) -> str:
     varied = [name for name, choices in told.shares().items() if choices[0][1] < 1]
     said = f"{told.policy} decided {len(told.decisions)} times; {played:.1%} of chunks were played, {full:.1%} in full."
     if steady:
-        said += f" Always the same: {_listed(steady)}."
+        said += f" Always the same: {listed(steady)}."
     if varied:
-        said += f" Changed over time: {_listed(varied)}."
+        said += f" Changed over time: {listed(varied)}."
     return said
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _figures(told: Explanation) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import CHOSEN_ON, OWN
 
+from .numbers import listed
+
 if TYPE_CHECKING:
     from dstcc.run import Run
 
@@ -100,8 +102,8 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
         what, known = "constants", CHOSEN_ON.get(of, {})
     if section.name not in known:
         return ""
-    spans = " and ".join(f"{first} to {last}" for first, last in known[section.name])
-    on = f"seeds {spans}" if spans else "single seeds, which were not recorded"
+    spans = [f"{first} to {last}" for first, last in known[section.name]]
+    on = f"seeds {listed(spans)}" if spans else "single seeds, which were not recorded"
     return f"{what} of {algorithm.name} were chosen on {section.name} ({on})"
 
 

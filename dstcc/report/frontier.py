@@ -15,7 +15,7 @@ from dstcc.stats import SAME, Estimate, estimate
 
 from .catalogue import METRIC, RANKING
 from .model import PICTURED, Report, Section
-from .numbers import SPACE, Unit, unit_for, with_interval
+from .numbers import SPACE, Unit, listed, unit_for, with_interval
 
 HEADLINE = METRIC[RANKING[0]]
 BOUND = METRIC["oracle_ratio"]
@@ -93,7 +93,7 @@ class Frontier:
         if top <= SAME:
             return f"At {at} nothing is played{beside}."
         best = [name for name, value in values.items() if top - value <= SAME]
-        who = _joined(best) if len(best) <= NAMED else f"{len(best)} algorithms"
+        who = listed(best) if len(best) <= NAMED else f"{len(best)} algorithms"
         value = f"{UNIT.text(top)} of the layers' weight{beside}"
         return f"At {at} {who} {'has' if len(best) == 1 else 'have'} the highest value, {value}."
 
@@ -105,8 +105,8 @@ class Frontier:
         never = [name for name, at in starts.items() if at is None]
         if not near:
             return f"Within {NEAR * 100:g} point of the bound at the longest delay: none."
-        rest = f"; not at the longest delay: {_joined(never)}" if never else ""
-        return f"Within {NEAR * 100:g} point of the bound: {_joined(near)}{rest}."
+        rest = f"; not at the longest delay: {listed(never)}" if never else ""
+        return f"Within {NEAR * 100:g} point of the bound: {listed(near)}{rest}."
 
     def _close_delay(self, name: str) -> float | None:
         """The shortest delay from which on the algorithm lacks no more than :data:`NEAR` of the bound at any."""
@@ -216,7 +216,3 @@ def _bound(section: Section) -> Estimate | None:
 
 def _unit(values: list[float]) -> Unit:
     return unit_for(HEADLINE.kind, values)
-
-
-def _joined(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

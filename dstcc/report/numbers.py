@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -171,3 +171,8 @@ def _decimals(kind: str, largest: float) -> int:
 
 def _exponent(value: float) -> int:
     return math.floor(math.log10(value)) if value > 0 else 0
+
+
+def listed(parts: Sequence[str]) -> str:
+    """One, two and three."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -20,7 +20,7 @@ from .comparison import (
     side,
 )
 from .model import Section, paired
-from .numbers import unit_for
+from .numbers import listed, unit_for
 from .pooled import Pooled
 
 UNIT = unit_for(HEADLINE.kind, [1.0])
@@ -89,7 +89,7 @@ def leading(comparison: Comparison) -> str:
         least, most = UNIT.number(rest_of[-1]), UNIT.number(rest_of[0])
         between = "" if least == most else f"between {least} and "
         parts.append(f"{len(rest_of)} others {between}{UNIT.text(rest_of[0])}")
-    return f"{text}; {_joined(parts)}." if parts else f"{text}."
+    return f"{text}; {listed(parts)}." if parts else f"{text}."
 
 
 def _apart(comparison: Comparison) -> bool:
@@ -145,9 +145,9 @@ def _ranked(comparison: Comparison, names: list[str]) -> str:
     values = [comparison.values[name].value for name in names]
     ranked = [f"{name} {UNIT.text(value)}" for name, value in zip(names, values, strict=True)]
     if len(ranked) <= NAMED + 1:
-        return _joined(ranked)
+        return listed(ranked)
     rest = "less" if values[NAMED] < values[NAMED - 1] else "with no more"
-    return _joined([*ranked[:NAMED], f"{len(ranked) - NAMED} others {rest}"])
+    return listed([*ranked[:NAMED], f"{len(ranked) - NAMED} others {rest}"])
 
 
 def _missing(comparison: Comparison) -> str:
@@ -252,11 +252,7 @@ def _interval(one: Estimate) -> str:
 def _list(names: list[str]) -> str:
     if len(names) > NAMED + 2:
         return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} others"
-    return _joined(names)
-
-
-def _joined(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return listed(names)
 
 
 def _joined_sentences(*sentences: str) -> str:
