@@ -29,6 +29,8 @@ AT_FDCWD = -100
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 """``renameat2``: fail where the new name is taken; swap the two names (linux/fs.h)."""
 SUFFIX = ".tmp"
+HIDDEN = re.compile(rf"\..+\.([0-9a-f]{{8}})-([0-9]{{1,9}})\.[^.]+{re.escape(SUFFIX)}")
+"""A sibling's name: of whom, the machine, the process, and a drawn word."""
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
 """Errors of a disk or a folder that the user can mend."""
 
@@ -71,7 +73,8 @@ def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING, sweep: bool = T
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _fsync_folder(path.parent)
+    with _named(given, path):
+        _fsync_folder(path.parent)
 
 
 @contextmanager
@@ -87,7 +90,7 @@ def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Pa
     given, path = Path(path), _located(path)
     _check(path, replaces)
     with _named(given, path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _sweep(path)
     # Named before it is made, so that an interrupt at any moment finds it inside the block that removes it.
     temporary = path.parent / f"{_prefix(path)}{secrets.token_hex(4)}{SUFFIX}"
@@ -101,7 +104,33 @@ def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Pa
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    with _named(given, path):
+        _fsync_folder(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it; its name is on the disk when this returns, whoever made it."""
+    path = Path(path).absolute()
+    made = [one for one in path.parents if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    with _named(path, path):
+        for one in (path, *made):
+            _fsync_folder(one.parent)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there; it is gone from the disk when this returns."""
+    path.unlink(missing_ok=True)
     _fsync_folder(path.parent)
+
+
+def sweep_folder(folder: Path) -> None:
+    """Remove what ended processes of this machine were about to put into ``folder``, under any name."""
+    with suppress(FileNotFoundError):
+        for entry in folder.iterdir():
+            owner = HIDDEN.fullmatch(entry.name)
+            if owner and owner[1] == _machine() and not _alive(int(owner[2])):
+                _remove(entry)
 
 
 @contextmanager
@@ -161,7 +190,11 @@ def _local(path: Path) -> str:
 
     It includes the machine because a process id has no meaning on another machine that shares the disk.
     """
-    return f".{path.name}.{zlib.crc32(socket.gethostname().encode()):08x}-"
+    return f".{path.name}.{_machine()}-"
+
+
+def _machine() -> str:
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
 
 
 def _prefix(path: Path) -> str:
@@ -249,8 +282,10 @@ def _fsync_file(path: Path) -> None:
 def _fsync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):  # some file systems refuse fsync on a folder; the rename is valid without it
-            os.fsync(handle)
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno in OF_WRITING:  # else the file system has no fsync of folders
+            raise
     finally:
         os.close(handle)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dstcc.atomic import atomic_write
+from dstcc.atomic import atomic_write, make_folder, sweep_folder
 from dstcc.errors import RunError
 from dstcc.reading import read_bytes, read_json
 
@@ -74,7 +74,7 @@ class Entries:
     def save(self, key: str, kept: Mapping[str, Any], tables: Tables | None = None) -> None:
         """Keep a trial; it is on disk when this returns. Raises OSError, and the entry is then absent."""
         path = self._file(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         digests = {
             name: _write_columns(self._table(key, name), columns) for name, columns in (tables or {}).items()
         }
@@ -88,6 +88,13 @@ class Entries:
         path.unlink(missing_ok=True)
         for table in path.parent.glob(f"{key}-*.arrow"):
             table.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what ended processes of this machine were about to keep."""
+        with suppress(FileNotFoundError):
+            for below in self.folder.iterdir():
+                if FOLDER.fullmatch(below.name):
+                    sweep_folder(below)
 
     def _file(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

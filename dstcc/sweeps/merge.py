@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from dstcc.atomic import atomic_file
+from dstcc.atomic import atomic_file, make_folder
 
 from .places import Place
 from .results import check_parts, parts_in, read_part
@@ -21,7 +21,7 @@ def take_in(place: Place, other: Place) -> None:
         read_part(part, ["key", "made_by"])
         target = place.others / part.name
         if not target.exists():
-            place.others.mkdir(exist_ok=True)
+            make_folder(place.others)
             with atomic_file(target) as temporary:
                 shutil.copyfile(part, temporary)
     for key in other.fresh.found():

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_write, is_sibling
+from dstcc.atomic import atomic_write, is_sibling, make_folder
 from dstcc.errors import InputError, RunError
 from dstcc.outputs import Kind, check_output
 from dstcc.reading import read_json, read_text
@@ -123,7 +123,7 @@ class Place:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder; raises :class:`InputError` where another process does."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -141,7 +141,7 @@ class Place:
 
         Raises :class:`InputError` where something else is there, and for a study of another of :data:`KINDS`.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         there = self.about() if (self.path / ABOUT).exists() else None
         if there is not None and there["kind"] != kind:
             raise InputError(
@@ -162,6 +162,7 @@ class Place:
         # First what tells it from a folder of somebody else's: a process may be killed between the two.
         atomic_write(self.path / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
         atomic_write(self.path / STUDY, text)
+        make_folder(self.fresh.folder)
 
     def failures(self) -> list[dict[str, Any]]:
         """What failed in the end, by trial; a file that is damaged is left out."""
@@ -175,7 +176,7 @@ class Place:
 
     def fail(self, key: str, document: Mapping[str, Any]) -> None:
         """Note that a trial failed."""
-        self.failed.mkdir(exist_ok=True)
+        make_folder(self.failed)
         atomic_write(self.failed / f"{key}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
     def unfail(self, key: str) -> None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dstcc.atomic import atomic_file, atomic_write
+from dstcc.atomic import atomic_file, atomic_write, make_folder, remove_file, sweep_folder
 from dstcc.errors import RunError
 from dstcc.parquet import UNREADABLE, parquet_file, rows_of
 from dstcc.reading import check_regular, file_sha256, read_json
@@ -96,9 +96,12 @@ def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
 
 def settle(plan: Plan, place: Place) -> None:
     """Put the rows of all parts in order: the study's into ``trials``, what it does not ask for into ``others``."""
+    _tidy(place)
     old = _all_parts(place)
     if settled_parts(place) is not None and not parts_in(place.others) and _all_of(plan, place):
         return
+    # whoever is stopped below may leave a part of the same name with other columns: no list says that it rotted
+    remove_file(place.parts)
     own, others = _sorted_out(plan, old)
     own = _once(own)
     table, numbers = own.drop_columns(["unit"]), own["unit"].to_numpy()
@@ -118,6 +121,16 @@ def settle(plan: Plan, place: Place) -> None:
             part.unlink(missing_ok=True)
 
 
+def _tidy(place: Place) -> None:
+    """Remove what killed processes left: temporary files, and failures of trials that have a result since."""
+    place.fresh.sweep()
+    for folder in (place.trials, place.others, place.failed):
+        sweep_folder(folder)
+    if failed := {file.stem for file in place.failed.glob("*.json")}:
+        for key in sorted(failed.intersection(known_keys(place).to_pylist())):
+            place.unfail(key)
+
+
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A part, or columns of it; raises :class:`RunError` naming a file that is damaged or no part."""
     check_regular(path, RunError)
@@ -133,7 +146,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 def write_part(folder: Path, table: pa.Table) -> Path:
     """Write a part, named by its trials' hashes; one of the same name has the same rows and is replaced."""
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     digest = hashlib.sha256("".join(table["key"].to_pylist()).encode()).hexdigest()
     path = folder / f"part-{digest[:16]}.parquet"
     about = {"dstcc": json.dumps({"version": __version__, "schema": SCHEMA})}

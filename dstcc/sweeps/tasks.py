@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from dstcc.atomic import atomic_write
+from dstcc.atomic import atomic_write, make_folder
 from dstcc.errors import RunError
 from dstcc.reading import read_json
 
@@ -19,7 +19,7 @@ MOST_UNITS = 1 << 32
 
 def write_units(folder: Path, shares: Sequence[Sequence[Unit]], limit_s: float) -> None:
     """Write what each task of a job carries; ``limit_s`` is the most that one unit may take."""
-    folder.mkdir(parents=True)
+    make_folder(folder)
     document = {"limit_s": limit_s, "shares": [[unit.words for unit in share] for share in shares]}
     atomic_write(folder / UNITS, json.dumps(document))
 

@@ -92,19 +92,27 @@ def main() -> None:
     batches: queue.SimpleQueue[list[Unit]] = queue.SimpleQueue()
 
     def say(**answer: Any) -> None:
-        os.write(answers, json.dumps(answer).encode() + b"\n")
+        try:
+            os.write(answers, json.dumps(answer).encode() + b"\n")
+        except BrokenPipeError:  # nobody listens any more
+            os._exit(0)
 
     threading.Thread(target=_listen, args=(batches,), daemon=True).start()
-    place = Place(folder)
+    work(Place(folder), batches.get, say)
+    os._exit(1)
+
+
+def work(place: Place, told: Callable[[], list[Unit]], say: Callable[..., None]) -> None:
+    """Carry what is ``told`` and ``say`` how it ended; returns where the study cannot be read."""
     with ExitStack() as said:
         try:
             carrier = said.enter_context(carrying(place))
         except DstccError as error:
             say(stop=str(error))
-            os._exit(1)
+            return
         say(ready=True)
         while True:
-            for unit, outcome in carrier.carry(batches.get()):
+            for unit, outcome in carrier.carry(told()):
                 _answer(place, unit, outcome, say)
 
 

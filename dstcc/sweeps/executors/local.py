@@ -168,9 +168,9 @@ class Local:
     def _end(self, worker: _Worker) -> None:
         del self._all[worker.acks]
         self._selector.unregister(worker.acks)
-        os.close(worker.acks)
         with suppress(ProcessLookupError):
             os.killpg(worker.process.pid, signal.SIGKILL)  # with all that it started
+        os.close(worker.acks)
         worker.process.wait()
         assert worker.process.stdin is not None
         with suppress(BrokenPipeError):
