@@ -18,6 +18,7 @@ from .nets import MSS, WIRE, ns
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "examples/demo/mars-two-links.toml"
+SMALL = ROOT / "examples/outages/relay-pass.toml"
 CONTROLS = ("cubic", "westwood", "bbr-scaled", "open-loop")
 DAY_S = 86_400
 REPEATS = 3
@@ -99,6 +100,16 @@ def demo() -> Measured:
 def cli_help() -> Measured:
     """``dstcc --help``."""
     return _command(["--help"], "python -c pass, beside it")
+
+
+def cli_algorithms() -> Measured:
+    """``dstcc algorithms``: the table of a shell's first minutes."""
+    return _command(["algorithms"], "python -c pass, beside it")
+
+
+def cli_dry_run() -> Measured:
+    """A dry run of a scenario whose bound takes no time: what is imported, read and printed."""
+    return _command(["emulate", str(SMALL), "--dry-run"], "python -c pass, beside it")
 
 
 def _command(arguments: list[str], against: str) -> Measured:

@@ -7,7 +7,9 @@ code.
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import signal
 import sys
@@ -72,6 +74,13 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "a file outgrew its size limit",
 }
+
+
+@atexit.register
+def _end_at_once() -> None:
+    """Python would look for garbage thrice as it ends, in all that was imported; but duckdb names what outlives it."""
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 class LazyGroup(click.Group):

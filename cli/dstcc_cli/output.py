@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from io import TextIOWrapper
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -51,6 +52,19 @@ def _console(*, stderr: bool) -> Console:
 
     Names given by users may contain ``[/x]`` or ``:key:``, so markup and emoji are off.
     """
+    sizes = {"COLUMNS": WIDEST, "LINES": WIDEST}
+    known = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in sizes or (value.isascii() and value.isdigit() and 0 < int(value[:9]) <= sizes[key])
+    }
+    file: Any = _Forgiving(sys.stderr) if stderr and sys.stderr is not None else None
+    return _plain()(file=file, stderr=stderr, highlight=False, markup=False, emoji=False, _environ=known)
+
+
+@cache
+def _plain() -> type[Console]:
+    """Made once: a dry run prints on dozens of them."""
     from rich.console import Console
 
     class Plain(Console):
@@ -60,14 +74,7 @@ def _console(*, stderr: bool) -> Console:
             """Before rich lays it out."""
             return super().render_str(printable(text), **options)
 
-    sizes = {"COLUMNS": WIDEST, "LINES": WIDEST}
-    known = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in sizes or (value.isascii() and value.isdigit() and 0 < int(value[:9]) <= sizes[key])
-    }
-    file: Any = _Forgiving(sys.stderr) if stderr and sys.stderr is not None else None
-    return Plain(file=file, stderr=stderr, highlight=False, markup=False, emoji=False, _environ=known)
+    return Plain
 
 
 class _Forgiving:

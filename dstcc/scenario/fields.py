@@ -49,7 +49,12 @@ class ScenarioTable(BaseModel):
     """A TOML table: strict types, finite numbers, no unknown key; immutable once read."""
 
     model_config = ConfigDict(
-        strict=True, frozen=True, allow_inf_nan=False, extra="forbid", serialize_by_alias=True
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        extra="forbid",
+        serialize_by_alias=True,
+        defer_build=True,
     )
 
     gone: ClassVar[dict[str, str]] = {}

@@ -44,10 +44,13 @@ def imported(*words: str) -> set[str]:
     ("words", "libraries"),
     [
         (("--help",), ("click",)),
+        (("emulate", "--help"), ("click",)),
+        (("examples",), ("click", "rich")),
         (("algorithms",), ("click", "rich")),
         (("algorithms", "--json"), ("click",)),
         (("emulate", "examples/iodst/table-1.toml", "--dry-run"), PLANNING),
         (("emulate", "examples/iodst/table-1.toml", "--controller", "iodst-dqn", "--dry-run"), PLANNING),
+        (("emulate", "examples/outages/relay-pass.toml", "--dry-run"), PLANNING),
     ],
     ids=" ".join,
 )
@@ -55,3 +58,22 @@ def test_a_command_imports_what_it_uses(words, libraries):
     modules = imported(*words)
     assert LIBRARIES & modules <= set(libraries), words
     assert len(modules) < (1_000 if "numpy" in libraries else 500)
+
+
+def test_a_table_of_a_scenario_is_compiled_when_one_is_read():
+    """pydantic would else compile each table by itself as its class is made, and all again for the whole scenario."""
+    code = (
+        "from dstcc.scenario.model import Link, Scenario\n"
+        "import tomllib, pathlib\n"
+        "assert not Link.__pydantic_complete__ and not Scenario.__pydantic_complete__\n"
+        "Scenario.model_validate(tomllib.loads(pathlib.Path('examples/lab/ten-minutes.toml').read_text()))\n"
+        "assert Scenario.__pydantic_complete__ and not Link.__pydantic_complete__\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_library_says_as_python_ends_is_not_of_ours():
+    """duckdb names each function of its that is still there, on stderr."""
+    code = "import dstcc_cli.main, duckdb; duckdb.sql('select 1').fetchall()"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stderr == ""
