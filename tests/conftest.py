@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     seed = config.getoption("randomly_seed", None)
     if seed is not None and any(terminalreporter.getreports(kind) for kind in ("failed", "error")):
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
+
+
+# The thousands of collected items are no garbage: to look through them again and again is a share of the suite.
+gc.set_threshold(50_000)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the items out of every later look for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """As it was: a library may name at the end what outlives it."""
+    gc.unfreeze()
 
 
 ENVIRONMENT = pytest.StashKey[dict[str, str]]()

@@ -10,15 +10,7 @@ import av
 import numpy as np
 import pytest
 
-
-def dstcc(*arguments: object, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dstcc_cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-    )
+from tests.apart import dstcc
 
 
 @pytest.fixture(scope="module")

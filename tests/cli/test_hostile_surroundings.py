@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
+from tests.apart import dstcc as apart
 from tests.quick import QUICK
 from tests.undrawn import leave_undrawn
 
@@ -102,8 +103,9 @@ def test_a_path_that_is_no_file_holds_nothing_up(words: tuple[str, ...], odd: st
     else:
         Path("zero.json").symlink_to("/dev/zero")
         name = "zero" if "ODD.json" in words[1] else odd
-    command = [*DSTCC, "emulate", "s.toml", "--dry-run", *(word.replace("ODD", name) for word in words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = apart(
+        "emulate", "s.toml", "--dry-run", *(word.replace("ODD", name) for word in words), timeout_s=60
+    )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
 

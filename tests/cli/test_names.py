@@ -13,6 +13,7 @@ import pytest
 from dstcc_cli.output import emit_json
 
 from dstcc.run import load_run
+from tests.apart import dstcc
 from tests.quick import QUICK
 
 CLIP = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
@@ -25,17 +26,6 @@ SMALL = ("--height", "32", "--preset", "ultrafast", "--no-quality")
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(QUICK)
-
-
-def dstcc(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "dstcc_cli", *words],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8:strict"},
-    )
 
 
 def refused(message: str, *words: str) -> None:
