@@ -72,11 +72,11 @@ def _server() -> socket.socket:
     process = subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
     its.close()
 
-    def end() -> None:
+    def close() -> None:
         ours.close()
         process.wait()
 
-    atexit.register(end)
+    atexit.register(close)
     return ours
 
 
