@@ -113,9 +113,9 @@ def test_a_table_of_markdown_keeps_its_cells_as_csv() -> None:
 
 
 def test_every_papers_verdicts_are_of_a_class() -> None:
-    assert verdicts.counted(["reproduced (one seed)", "same direction, larger effect", "not reproduced"]) == [
-        *(3, 1, 1, 0, 0, 1)
-    ]
+    assert verdicts.counted(
+        ["reproduced (one seed)", "same direction, larger by a factor of 1.9", "not reproduced"]
+    ) == [*(3, 1, 1, 0, 0, 1)]
     assert verdict.class_of("not reproduced: opposite (one seed)") == "opposite"
     with pytest.raises(ValueError, match="of no class"):
         verdict.class_of("not measured")

@@ -3,14 +3,13 @@
 The rule, of a measured mean m with its 95 % interval over seeds, and a published number p:
 
 * A *level* is *reproduced* where p lies in the interval, or m is within 20 % of p, or, both being percentages, within
-  5 points. Else it is *within a factor of two, smaller* or *larger*, and *not reproduced* beyond. Of a published range
-  each point counts as p.
+  5 points. Else it is *smaller* or *larger by a factor of* what m and p differ by, and beyond 2 *not reproduced* with
+  that. Of a published range each point counts as p.
 * An *effect* (by how much one is better than another; positive as the paper has it) is *not reproduced: opposite*
   where the whole interval is below 0, and *not reproduced: no difference seen* where it contains 0, or where m is less
   than 1 % (or a point) either way and p is not; *undecided*, if it contains 0 and p. Else it is *reproduced* where p
-  lies in the interval or m is within 20 % of p, and within a factor of two of p *same direction, smaller effect* or
-  *larger effect*: who is ahead is the same. Beyond, as with a level, it is *not reproduced*: *same direction, less than
-  half the effect* or *more than twice the effect*.
+  lies in the interval or m is within 20 % of p, and else, as a level, *smaller* or *larger by a factor of* so much,
+  after *same direction*: who is ahead is the same.
 * A *claim* has no number: it is *reproduced* where the whole interval is above 0 and m at least 1 % (or a point), and
   else as an effect.
 
@@ -20,18 +19,17 @@ divides by 0 since the other brought nothing, m is infinite.
 
 from __future__ import annotations
 
+from math import isfinite
+
 from dstcc.stats import Estimate
 
 REPRODUCED, UNDECIDED, UNMEASURED = "reproduced", "undecided", "not measured"
 OPPOSITE, NO_DIFFERENCE = "not reproduced: opposite", "not reproduced: no difference seen"
 NOT = "not reproduced"
-SMALLER_EFFECT, LARGER_EFFECT = "same direction, smaller effect", "same direction, larger effect"
-FAR_SMALLER = "not reproduced: same direction, less than half the effect"
-FAR_LARGER = "not reproduced: same direction, more than twice the effect"
-SMALLER, LARGER = "within a factor of two, smaller", "within a factor of two, larger"
+SAME, SMALLER, LARGER = "same direction", "smaller by a factor of", "larger by a factor of"
 CLASSES = {
     REPRODUCED: (REPRODUCED,),
-    "within a factor of two": ("within a factor of two", "same direction"),
+    "within a factor of two": (SMALLER, LARGER, SAME),
     "no difference seen": (NO_DIFFERENCE,),
     "opposite": (OPPOSITE,),
     "beyond a factor of two": (NOT,),
@@ -75,9 +73,7 @@ def _level(measured: Estimate, published: Published, unit: str) -> str:
     nearest = min(max(measured.value, low), high)
     if _is_between(measured, low, high) or _is_close(measured.value, nearest, POINTS if unit == "%" else 0.0):
         return REPRODUCED
-    kind = SMALLER if measured.value < low else LARGER
-    ratio = measured.value / nearest if nearest else 0.0
-    return kind if 1 / FACTOR <= ratio <= FACTOR else NOT
+    return _apart(measured.value, nearest)
 
 
 def _effect(measured: Estimate, published: Published, unit: str) -> str:
@@ -91,9 +87,18 @@ def _effect(measured: Estimate, published: Published, unit: str) -> str:
         return UNDECIDED if p is not None and low <= p <= high else NO_DIFFERENCE
     if p is None or low <= p <= high or _is_close(measured.value, p, 0.0):
         return REPRODUCED
-    if measured.value < p:
-        return SMALLER_EFFECT if measured.value >= p / FACTOR else FAR_SMALLER
-    return LARGER_EFFECT if measured.value <= p * FACTOR else FAR_LARGER
+    return _apart(measured.value, p, SAME)
+
+
+def _apart(value: float, published: float, *before: str) -> str:
+    """By what factor two numbers differ, if they have one sign, and whether that is too much."""
+    ratio = value / published if published else 0.0
+    factor = max(ratio, 1 / ratio) if ratio > 0 else 0.0
+    if not factor:
+        return NOT
+    size = "∞" if not isfinite(factor) else f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
+    said = ", ".join((*before, f"{LARGER if ratio > 1 else SMALLER} {size}"))
+    return said if factor <= FACTOR else f"{NOT}: {said}"
 
 
 def _is_between(measured: Estimate, low: float, high: float) -> bool:

@@ -19,19 +19,22 @@ def estimate(value: float, low: float | None = None, high: float | None = None, 
     [
         (estimate(140, 90, 190), 100, "", "reproduced"),  # in the interval
         (estimate(120, 119, 121), 100, "", "reproduced"),  # just 20 % away
-        (estimate(121, 120.5, 121.5), 100, "", "within a factor of two, larger"),
-        (estimate(79, 78, 79.5), 100, "", "within a factor of two, smaller"),
-        (estimate(200, 199, 201), 100, "", "within a factor of two, larger"),
-        (estimate(201, 200.5, 202), 100, "", "not reproduced"),
-        (estimate(49, 48, 49.5), 100, "", "not reproduced"),
+        (estimate(121, 120.5, 121.5), 100, "", "larger by a factor of 1.2"),
+        (estimate(79, 78, 79.5), 100, "", "smaller by a factor of 1.3"),
+        (estimate(200, 199, 201), 100, "", "larger by a factor of 2.0"),
+        (estimate(201, 200.5, 202), 100, "", "not reproduced: larger by a factor of 2.0"),
+        (estimate(49, 48, 49.5), 100, "", "not reproduced: smaller by a factor of 2.0"),
         (estimate(7, 6.9, 7.1), 2, "%", "reproduced"),  # 5 points
-        (estimate(7, 6.9, 7.1), 2, "", "not reproduced"),
-        (estimate(7.1, 7.05, 7.2), 2, "%", "not reproduced"),
+        (estimate(7, 6.9, 7.1), 2, "", "not reproduced: larger by a factor of 3.5"),
+        (estimate(7.2, 7.05, 7.3), 2, "%", "not reproduced: larger by a factor of 3.6"),
+        (estimate(2000, 1990, 2010), 2, "", "not reproduced: larger by a factor of 1,000"),
+        (estimate(0, -0.1, 0.1), 2, "", "not reproduced"),
+        (estimate(-3, -3.1, -2.9), 2, "", "not reproduced"),
         (estimate(3, 2.9, 3.1), 0, "", "not reproduced"),
         (estimate(1500, 1400, 1600), (1000, 2000), "", "reproduced"),
         (estimate(900, 850, 950), (1000, 2000), "", "reproduced"),  # within 20 % of its lower end
-        (estimate(700, 650, 750), (1000, 2000), "", "within a factor of two, smaller"),
-        (estimate(3900, 3800, 4000), (1000, 2000), "", "within a factor of two, larger"),
+        (estimate(700, 650, 750), (1000, 2000), "", "smaller by a factor of 1.4"),
+        (estimate(3900, 3800, 4000), (1000, 2000), "", "larger by a factor of 1.9"),
         (estimate(700, 650, 1001), (1000, 2000), "", "reproduced"),  # the interval reaches into it
     ],
 )
@@ -48,16 +51,16 @@ def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
         (estimate(10, -1, 25), 20, "undecided"),
         (estimate(15, 5, 25), 20, "reproduced"),
         (estimate(17, 16, 18), 20, "reproduced"),
-        (estimate(10, 9, 11), 20, "same direction, smaller effect"),  # just half of it
-        (estimate(9.9, 9, 11), 20, "not reproduced: same direction, less than half the effect"),
-        (estimate(40, 30, 50), 20, "same direction, larger effect"),  # just twice
-        (estimate(40.1, 30, 50), 20, "not reproduced: same direction, more than twice the effect"),
+        (estimate(10, 9, 11), 20, "same direction, smaller by a factor of 2.0"),  # just half of it
+        (estimate(9.9, 9, 11), 20, "not reproduced: same direction, smaller by a factor of 2.0"),
+        (estimate(40, 30, 50), 20, "same direction, larger by a factor of 2.0"),  # just twice
+        (estimate(41.1, 30, 50), 20, "not reproduced: same direction, larger by a factor of 2.1"),
         (
             estimate(44_688, 36_593, 55_120),
             73.1,
-            "not reproduced: same direction, more than twice the effect",
+            "not reproduced: same direction, larger by a factor of 611",
         ),
-        (estimate(inf, inf, inf), 20, "not reproduced: same direction, more than twice the effect"),
+        (estimate(inf, inf, inf), 20, "not reproduced: same direction, larger by a factor of ∞"),
         (estimate(10, 9, 11), None, "reproduced"),
         (estimate(10, -1, 21), None, "not reproduced: no difference seen"),
         (estimate(-10, -21, -1), None, "not reproduced: opposite"),
@@ -69,7 +72,7 @@ def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
         (estimate(1.0, 0.8, 1.2), None, "reproduced"),
         (estimate(-0.9, -1.2, -0.8), 20, "not reproduced: no difference seen"),
         (estimate(0.5, 0.4, 0.6), 0.5, "reproduced"),
-        (estimate(40, None, None, 1), 20, "same direction, larger effect (one seed)"),
+        (estimate(40, None, None, 1), 20, "same direction, larger by a factor of 2.0 (one seed)"),
     ],
 )
 def test_an_effect(measured: Estimate, published: float | None, said: str) -> None:
