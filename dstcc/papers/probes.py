@@ -71,10 +71,35 @@ def halves(scenario: Scenario, trial: Trial) -> Outcome:
     )
 
 
+def turns(_scenario: Scenario, trial: Trial) -> Outcome:
+    """How subflows take turns. ``lean``: what the busiest has of a slot's acknowledged bytes, mean over the slots that
+    have any, 0 where all have the same and 1 where it has all; its series is of the slots. ``rtt_swing_s``: the
+    standard deviation of a subflow's smoothed round trip over the slots, mean over the subflows."""
+    samples = trial.result.samples
+    subflows, slots = (
+        np.unique(column, return_inverse=True)[1] for column in (samples.subflow, samples.t_ns)
+    )
+    count = subflows.max() + 1
+    acked, rtt_s = (np.zeros((count, slots.max() + 1)) for _ in range(2))
+    acked[subflows, slots], rtt_s[subflows, slots] = samples.delivered_bytes, samples.srtt_ns * NS
+    busy = acked.sum(axis=0) > 0
+    most = acked[:, busy].max(axis=0) / acked[:, busy].sum(axis=0)
+    lean = (count * most - 1) / max(count - 1, 1)
+    swings = [float(one[one > 0].std()) for one in rtt_s if (one > 0).any()]
+    return Outcome(
+        {
+            "lean": float(lean.mean()) if lean.size else None,
+            "rtt_swing_s": float(np.mean(swings)) if swings else None,
+        },
+        {"lean": lean.tolist()},
+    )
+
+
 PROBES: dict[str, Callable[[Scenario, Trial], Outcome]] = {
     "transfer": transfer,
     "delays": delays,
     "formula": formula,
     "rates": rates,
     "halves": halves,
+    "turns": turns,
 }

@@ -95,3 +95,22 @@ def test_halves_are_before_during_and_after_the_first_traffic(
     values = PROBES["halves"](SCENARIO, slots(traffic)).values
     found = [values[f"rate_{name}_bps"] for name in ("before", "beside", "after")]
     assert found == [value if value is None else pytest.approx(value) for value in (before, beside, after)]
+
+
+def test_subflows_that_take_turns_lean_and_their_round_trips_swing() -> None:
+    """Three slots: 30 of 40 bytes on one, then all on the other, then none. Round trips 2 and 4 s, and 3 s and none."""
+    samples = SimpleNamespace(
+        t_ns=np.array([S, S, 2 * S, 2 * S, 3 * S, 3 * S]),
+        subflow=np.array([0, 1] * 3),
+        delivered_bytes=np.array([30, 10, 0, 8, 0, 0]),
+        srtt_ns=np.array([2 * S, 0, 4 * S, 3 * S, 2 * S, 3 * S]),
+    )
+    trial: Any = SimpleNamespace(result=SimpleNamespace(samples=samples))
+    seen = PROBES["turns"](SCENARIO, trial)
+    assert seen.series["lean"] == pytest.approx([0.5, 1.0])
+    assert seen.values["lean"] == pytest.approx(0.75)
+    # of 2, 4, 2: the square root of 8/9; of 3 and 3: 0
+    assert seen.values["rtt_swing_s"] == pytest.approx(np.sqrt(8 / 9) / 2)
+    samples.delivered_bytes[:] = 0
+    samples.srtt_ns[:] = 0
+    assert PROBES["turns"](SCENARIO, trial).values == {"lean": None, "rtt_swing_s": None}
