@@ -111,7 +111,10 @@ def _maker(
 ) -> Callable[[str, int], Cell]:
     """What makes the cell of an algorithm and a seed at a point."""
     if figure.kind == "training":
-        return lambda name, seed: TrainingCell(path, settings, name, figure.steps_of(quick), seed)
+        learner, changed = str(figure.learner), figure.changed
+        return lambda name, seed: TrainingCell(
+            path, settings, learner, figure.steps_of(quick), seed, changed.get(name, {})
+        )
     if figure.kind == "dash":
         how = figure.exploring
         return lambda name, seed: DashCell(

@@ -41,6 +41,13 @@ def cut(ours: Floats, others: Floats) -> Floats:
     return np.where((ours == 0) & (others == 0), 0.0, ratio)
 
 
+def growth(last: Floats, first: Floats) -> Floats:
+    """How many times as large the last is as the first; infinite after 0, and 1 where both are."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = last / first
+    return np.where((last == 0) & (first == 0), 1.0, ratio)
+
+
 def level(ours: Floats, _others: Floats) -> Floats:
     """The value itself."""
     return ours
@@ -57,6 +64,7 @@ KINDS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "gain": gain,
     "cut": cut,
     "lead": lead,
+    "growth": growth,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,6 +18,8 @@ Text = Annotated[str, Field(min_length=1)]
 OTHER = "{over}"
 """In a quantity: the other's name."""
 Times = Annotated[int, Field(ge=1, le=1_000)]
+ALONE = ("level", "growth")
+"""Measures of one algorithm."""
 
 
 class _Table(BaseModel):
@@ -160,6 +162,8 @@ class Figure(_Table):
     """Whether the pictures are judged."""
     learner: str | None = None
     """``training``: the algorithm that learns."""
+    changed: dict[str, dict[str, Any]] = {}
+    """``training``: further ones by name, of the same learner with other keywords of its environment."""
     steps: int = 0
     quick_steps: int = 0
     extra: bool = False
@@ -172,6 +176,8 @@ class Figure(_Table):
             raise ValueError("needs a scenario, or is a map and has axes")
         if self.kind == "training" and (self.learner is None or min(self.steps, self.quick_steps) < 1):
             raise ValueError("a training needs learner, steps and quick_steps")
+        if self.changed and self.kind != "training":
+            raise ValueError("changed: of a training only")
         if self.kind in ("trial", "dash") and not self.algorithms:
             raise ValueError("needs algorithms")
         twice = [name for name, count in Counter(self.names).items() if count > 1]
@@ -191,7 +197,7 @@ class Figure(_Table):
     def names(self) -> tuple[str, ...]:
         """All its algorithms; a training's and a table's one row has the figure's own."""
         if self.kind == "training":
-            return (str(self.learner),)
+            return (str(self.learner), *self.changed)
         return (*self.algorithms, *self.beyond) or ("links",)
 
     @property
@@ -217,10 +223,11 @@ class Figure(_Table):
 
 
 class Measure(_Table):
-    """How a number is measured. ``level``: the metric's mean. ``gain``: by how many percent it is above that of
-    another, ``cut``: below it, ``lead``: the difference in the metric's unit."""
+    """How a number is measured. ``level``: the metric's mean. ``growth``: that at the last of the points over that at
+    the first. ``gain``: by how many percent it is above that of another, ``cut``: below it, ``lead``: the difference in
+    the metric's unit."""
 
-    kind: Literal["level", "gain", "cut", "lead"]
+    kind: Literal["level", "growth", "gain", "cut", "lead"]
     metric: Text
     of: Text | tuple[Text, ...]
     """Whose. Of several (a level's) each counts like a point."""
@@ -234,8 +241,10 @@ class Measure(_Table):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if (self.kind == "level") != (not self.over):
-            raise ValueError("over: named by gain, cut and lead, and not by level")
+        if (self.kind in ALONE) != (not self.over):
+            raise ValueError("over: named by gain, cut and lead, and not by level and growth")
+        if self.kind == "growth" and len(self.at) != 2:
+            raise ValueError("at: a growth is from one point to another")
         if not isinstance(self.of, str) and self.over:
             raise ValueError("of: one only where there is over")
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from dstcc.stats import Estimate
 
 from .estimates import estimate
-from .model import OTHER, Figure, Measure, Number, Paper
+from .model import ALONE, OTHER, Figure, Measure, Number, Paper
 from .verdict import judge
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def rows_of_number(number: Number, results: Results) -> Iterable[PublishedRow]:
     others = number.measure.over or (None,)
     for other in others:
         measured = measure(number.measure, other, results)
-        effect = number.measure.kind != "level" or bool(number.claim)
+        effect = number.measure.kind not in ALONE or bool(number.claim)
         yield PublishedRow(
             figure=number.figure,
             quantity=number.quantity.replace(OTHER, other or ""),
@@ -101,6 +101,12 @@ def measure(asked: Measure, other: str | None, results: Results) -> Estimate | N
     names = (*asked.whose, *((other,) if other else ()))
     if not points or not all(results.at(name, x) for name in names for x in points):
         return None
+    if asked.kind == "growth":
+        first, last = (
+            np.concatenate([_values(asked.metric, name, [x], results) for name in asked.whose])
+            for x in asked.at
+        )
+        return estimate("growth", last, first, asked.across) if len(points) == len(asked.at) else None
     each = [_values(asked.metric, name, points, results) for name in asked.whose]
     ours = np.concatenate(each) * asked.times
     others = ours if other is None else _values(asked.metric, other, points, results) * asked.times

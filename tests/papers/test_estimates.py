@@ -7,7 +7,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from dstcc.papers.estimates import cut, estimate, gain
+from dstcc.papers.estimates import cut, estimate, gain, growth
 
 
 def test_means_are_compared_and_not_each_seed() -> None:
@@ -34,9 +34,11 @@ def test_points_are_taken_together() -> None:
 
 def test_kinds() -> None:
     ours, others = np.array([[20.0]]), np.array([[50.0]])
-    values = {kind: estimate(kind, ours, others, "most") for kind in ("level", "gain", "cut", "lead")}
+    values = {
+        kind: estimate(kind, ours, others, "most") for kind in ("level", "growth", "gain", "cut", "lead")
+    }
     assert {kind: one and one.value for kind, one in values.items()} == pytest.approx(
-        {"level": 20.0, "gain": -60.0, "cut": 60.0, "lead": -30.0}
+        {"level": 20.0, "growth": 0.4, "gain": -60.0, "cut": 60.0, "lead": -30.0}
     )
     assert all(one is not None and one.low is None for one in values.values())  # one seed has no interval
 
@@ -44,6 +46,7 @@ def test_kinds() -> None:
 def test_the_other_brought_nothing() -> None:
     assert gain(np.array([2.0, 0.0]), np.array([0.0, 0.0])).tolist() == [inf, 0.0]
     assert cut(np.array([0.0]), np.array([0.0])).tolist() == [0.0]
+    assert growth(np.array([2.0, 0.0]), np.array([0.0, 0.0])).tolist() == [inf, 1.0]
 
 
 def test_a_seed_without_a_value_counts_nowhere() -> None:

@@ -79,6 +79,20 @@ def test_a_figure_by_name_and_quick(paper: Path, tmp_path: Path) -> None:
     assert quick.rows[0].verdict.endswith("(one seed)")
 
 
+def test_a_growth_is_of_means_from_one_point_to_another(tmp_path: Path) -> None:
+    growth = PUBLISHED.replace(
+        'kind = "gain", metric = "throughput_bps", of = "bbr", over = ["newreno"]',
+        'kind = "growth", metric = "throughput_bps", of = "bbr", at = [50, 100]',
+    )
+    made = run(write_paper(tmp_path / "paper", published=growth), tmp_path / "out")
+    lines = [line.split(",") for line in (tmp_path / "out/figures/figure-1.csv").read_text().splitlines()]
+    first, last = (float(line[3]) for line in lines if line[0] == "bbr")
+    assert made.rows[0].measured == pytest.approx(last / first)
+    assert made.rows[0].verdict == f"not reproduced: smaller by a factor of {10 * first / last:.0f}"
+    quick = run(tmp_path / "paper", tmp_path / "quick", quick=True)  # without the second point
+    assert quick.rows[0].verdict == "not measured"
+
+
 def test_what_quick_leaves_out_is_not_measured(tmp_path: Path) -> None:
     figures = FIGURES.replace(
         'algorithms = ["newreno", "bbr"]', 'algorithms = ["newreno", "bbr"]\nnot_quick = ["bbr"]'
@@ -223,6 +237,11 @@ def test_folders_that_hold_something_else(paper: Path, tmp_path: Path) -> None:
             "published",
             PUBLISHED.replace('over = ["newreno"]', "over = []"),
             "over: named by gain, cut and lead",
+        ),
+        (
+            "published",
+            PUBLISHED.replace('"gain"', '"growth"').replace(', over = ["newreno"]', ", at = [50]"),
+            "at: a growth is from one point to another",
         ),
         ("published", PUBLISHED.replace('figure = "2"', 'figure = "7"'), "number.1: no figure 7"),
         ("published", PUBLISHED.replace('"gain"', '"gains"'), "measure.kind"),

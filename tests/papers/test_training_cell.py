@@ -7,15 +7,18 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.errors import MissingCapabilityError, RunError
 from dstcc.learn.algorithms import recipes
 from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
+from dstcc.learn.training.fleet import StepResult
 from dstcc.learn.training.state import Training
 from dstcc.papers import training_cell
 from dstcc.papers.cells import Outcome
-from dstcc.papers.training_cell import RETURNS, TrainingCell
+from dstcc.papers.training_cell import RETURNS, ROUNDS, Rounds, TrainingCell
 from tests.learn.mission import MISSION
 
 STEPS = 480
@@ -54,7 +57,49 @@ def test_it_reports_the_first_tenth_and_the_last_quarter(scenario: Path, tmp_pat
     assert len(set(returns)) > 1
 
 
-@pytest.mark.parametrize("damage", [None, "no JSON", '{"steps": 1, "returns": []}', '{"steps": "240"}'])
+def slot(reward: float, *acked: float, rtts: tuple[float, ...] = ()) -> StepResult:
+    """Of one episode with slots of half a second."""
+    subflows = np.zeros((1, len(acked), len(SUBFLOW_VALUES)))
+    subflows[0, :, SUBFLOW_VALUES.index("delivered_bytes")] = acked
+    subflows[0, :, SUBFLOW_VALUES.index("srtt_s")] = rtts or [0.0] * len(acked)
+    episode = np.zeros((1, len(EPISODE_VALUES)))
+    episode[0, EPISODE_VALUES.index("slot_s")] = 0.5
+    nothing = np.zeros((1, 1), dtype=np.float32)
+    no = np.zeros(1, dtype=np.bool_)
+    return StepResult(nothing, np.array([reward]), no, no, episode, subflows)
+
+
+def test_rounds_are_equal_parts_of_the_steps() -> None:
+    """100 steps: two a round. The first earn 1 a slot, all after the tenth round 4, of which 3.6 is nine tenths."""
+    rounds = Rounds(100)
+    for step in range(1, 101):
+        first = step <= 20
+        acked = (10.0, 20.0) if step % 2 else (10.0, 40.0)
+        rounds.add(step, slot(1.0 if first else 4.0, *acked, rtts=(0.25, 0.75) if step > 1 else (0.0, 0.5)))
+    series, values = rounds.series(), rounds.values()
+    assert series["round_reward"] == [1.0] * 10 + [4.0] * 40 and len(series["round_bps"]) == ROUNDS
+    # 30 and 50 bytes in half a second, 16 bits each a second: 480 and 800, a standard deviation of 160
+    assert series["round_bps"][0] == pytest.approx(640) and values["first_spread_bps"] == pytest.approx(160)
+    assert series["round_rtt_s"] == pytest.approx([0.5] * ROUNDS)
+    assert values["first_spread_rtt_s"] == pytest.approx(0, abs=1e-9)
+    assert values["rounds_to_settle"] == 11 and values["first_reward"] == 1.0
+
+
+def test_what_nobody_measured_has_no_value() -> None:
+    rounds = Rounds(ROUNDS)
+    for step in range(1, ROUNDS + 1):
+        rounds.add(step, slot(-1.0, 5.0))
+    assert rounds.series()["round_rtt_s"] == []
+    assert rounds.values()["first_spread_rtt_s"] is None
+    assert rounds.values()["rounds_to_settle"] is None  # of a loss nothing is nine tenths
+    with pytest.raises(ValueError, match="other rounds"):
+        Rounds(ROUNDS, [[0.0]])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [None, "no JSON", '{"steps": 1, "returns": []}', '{"steps": "240"}', '{"steps": 240, "returns": []}'],
+)
 def test_one_that_was_stopped_goes_on_to_the_same(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str | None
 ) -> None:
@@ -108,7 +153,16 @@ def test_without_torch_it_says_what_is_missing(
 def test_a_cells_identity_is_its_training(scenario: Path) -> None:
     one = TrainingCell(scenario, (), "iodst-dqn", STEPS, 3)
     assert one.label == "small, training of iodst-dqn, 480 steps, seed 3"
-    others = [replace(one, steps=481), replace(one, seed=4), replace(one, settings=("link.0.delay_s=9",))]
+    others = [
+        replace(one, steps=481),
+        replace(one, seed=4),
+        replace(one, settings=("link.0.delay_s=9",)),
+        replace(one, changed={"pacing": "window"}),
+    ]
     identities = [json.dumps(cell.identity(), sort_keys=True) for cell in (one, *others)]
-    assert len(set(identities)) == 4
+    assert len(set(identities)) == 5
+    assert (
+        others[-1].label == "small, training of iodst-dqn, pacing=window, 480 steps, seed 3"
+        and others[-1].recipe.environment["pacing"] == "window"
+    )
     assert one.identity() == replace(one).identity()

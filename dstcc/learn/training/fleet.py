@@ -31,6 +31,7 @@ class StepResult(NamedTuple):
     terminated: NDArray[np.bool_]
     done: NDArray[np.bool_]
     episode_values: NDArray[np.float64]
+    subflow_values: NDArray[np.float64]
 
 
 class Fleet:
@@ -89,7 +90,12 @@ class Fleet:
         terminated = runner.terminated
         done = terminated | runner.truncated
         result = StepResult(
-            runner.observations.copy(), runner.rewards.copy(), terminated, done, self.episode_values
+            runner.observations.copy(),
+            runner.rewards.copy(),
+            terminated,
+            done,
+            self.episode_values,
+            runner.stepper.subflow_values.copy(),
         )
         for place in np.flatnonzero(done).tolist():
             self.returns.append(float(runner.returns[place]))

@@ -80,11 +80,11 @@ class Training(Trainable):
         return scope_of(self.episodes.scenarios, self.episodes.sources)
 
     def step(self) -> None:
-        """One slot of every episode, and the updates that it brings."""
+        """One slot of every episode, and the updates that it brings; its :attr:`result` stays until the next."""
         began = time.perf_counter()
         seen, before = self.fleet.observations, self.fleet.episode_values
         actions = self.learner.act(seen, before, self.steps)
-        result = self.fleet.step(actions)
+        result = self.result = self.fleet.step(actions)
         self._steps += self.fleet.count
         slot = Slot(
             observations=seen,

@@ -24,7 +24,7 @@ TRAININGS = {
     "iodst-dqn+": "iodst/four-hours-quarter.toml",
     "iodst-q": "iodst/four-hours.toml",
     "drl-cc": "iodst/four-hours.toml",
-    "pbq": "sharing/pbq-training.toml",
+    "pbq": "sharing/pbq-training",
     "mpquic-rl": "multipath/mpquic-training.toml",
 }
 SCOPE = {
