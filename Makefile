@@ -25,7 +25,7 @@ export DSTCC_WERROR := 1
 # The extension for tests is a third of what there is to compile: the demo is not kept waiting for it.
 FOR_TESTS := 0
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash crash-memory sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -78,6 +78,9 @@ fuzz: $(TESTING)  ## every reader of others' files and packets, RUNS=1000000 inp
 
 sweeps-world: $(TESTING)  ## sweeps in a simulated world with faults at every step, N=10000 runs that replay (half an hour)
 	$(BIN)/python -m tests.sweeps.world -n $(N)
+
+crash-memory: $(TESTING)  ## the same commands, of which one allocation fails
+	$(BIN)/python -m tests.crash.points -n $(POINTS) --memory
 
 crash: $(TESTING)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
 	$(BIN)/python -m tests.crash.points -n $(POINTS)

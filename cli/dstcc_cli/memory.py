@@ -13,6 +13,8 @@ from dstcc.errors import MissingCapabilityError
 
 LEAST_BYTES = 1 << 30
 """Addresses that the libraries of `emulate` and `report` need, with some 200 MB to work in."""
+LEAST_STACK = 512 << 10
+"""Of stack: in 128 kB a parser of nested text ends the process. In 64 kB Python itself does, before any of this."""
 LACKS_MEMORY = (
     "there is not enough memory, or not enough threads, for this command here (see `ulimit -a`); "
     "nothing half-written was left"
@@ -24,8 +26,11 @@ OF_MEMORY = (
     "can't start new thread",
     "Failed to launch worker thread",
     "failed to allocate data of size",
+    "error return without exception set",
+    "without setting an exception",
 )
-"""What libraries say for want of memory in errors of other kinds: the loader, torch, Python, Arrow, DuckDB."""
+"""What libraries say for want of memory in errors of other kinds: the loader, torch, Python, Arrow, DuckDB; and Python of
+one whose MemoryError got lost, as in pyarrow's ``from_pylist``."""
 BLAS = frozenset({"numpy", "scipy", "scipy.linalg"})
 """Modules whose import may load OpenBLAS."""
 BLAS_BYTES = 128 << 20
@@ -33,10 +38,15 @@ BLAS_BYTES = 128 << 20
 
 
 def least_memory() -> None:
-    """Refuse to start under a limit (`ulimit -v`) of fewer addresses than the libraries need.
+    """Refuse to start under a limit (`ulimit -v`, `-s`) of fewer addresses, or of less stack, than the libraries need.
 
-    Below it Arrow, pandas or the loader fail anywhere in their code: with errors of any kind, or with SIGSEGV.
+    Below it Arrow, pandas, the loader or parsers fail anywhere in their code: with errors of any kind, or with SIGSEGV.
     """
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    if stack != resource.RLIM_INFINITY and stack < LEAST_STACK:
+        raise MissingCapabilityError(
+            f"`ulimit -s` leaves {stack >> 10} kB of stack: a command needs {LEAST_STACK >> 10} at least"
+        )
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
         raise MissingCapabilityError(

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -163,6 +164,24 @@ def test_a_limit_on_memory_is_no_refusal_where_it_is_enough(words: tuple[str, ..
         [*DSTCC, *words], preexec_fn=_limit(8192), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_with_too_little_stack_it_does_not_start(tmp_path: Path) -> None:
+    """In 128 kB a run's record, nested 980 deep, ended the process by SIGSEGV."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("[" * 980 + "]" * 980)
+    said = {}
+    for stack in (128 << 10, 512 << 10):
+        done = subprocess.run(
+            [*DSTCC, "report", tmp_path / "run", "-o", tmp_path / "page.html"],
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_STACK, (stack, stack)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said[stack >> 10] = (done.returncode, done.stderr)
+    assert said[128][0] > 0 and "`ulimit -s` leaves 128 kB of stack: a command needs 512" in said[128][1]
+    assert said[512][0] == 2 and "nested" in said[512][1]
 
 
 def _limit(megabytes: int) -> Callable[[], None]:

@@ -1,6 +1,6 @@
 """Commands that are killed, or whose writes fail, at any of their calls; and what must be true after that.
 
-    python -m tests.crash.points [-n POINTS] [--seed K] [COMMAND]...
+    python -m tests.crash.points [-n POINTS] [--seed K] [--memory] [COMMAND]...
 
 Each point is a command, one of its writing calls (open, mkdir, write, fsync, rename below its folder), and what happens
 there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
@@ -12,6 +12,10 @@ there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
   nothing else stays, but the kept trials of a run;
 * the same command once more (with --resume, where it has it) then gives the same bytes as if nothing had happened, and
   leaves nothing else.
+
+With --memory it is one of the allocations of Python, or of this project's extensions, that fails, whatever it is for:
+then the command ends with 1 and a reason, which may leave a whole run with a trial that failed, or is done as if
+nothing had happened. (Arrow and others end the process where an allocation of theirs fails.)
 
 And once for each command: all that was written below its folder was flushed to the disk before it got its name.
 """
@@ -29,6 +33,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +43,14 @@ from unittest.mock import patch
 
 import click
 
+from dstcc.errors import RunError
+from dstcc.parquet import read_parquet
+from dstcc.sums import NAME, read_sums
+
 from .commands import COMMANDS, INPUTS, PASSING, WHEN_AND_WHERE, write_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_MEMORY = errno.ENOMEM
 ERRORS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "EIO": errno.EIO}
 
 
@@ -51,7 +62,10 @@ def compiled() -> Path:
         made.parent.mkdir(parents=True, exist_ok=True)
         part = made.with_name(f"faults.{os.getpid()}.so")
         subprocess.run(
-            ["gcc", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", str(source), "-o", str(part), "-ldl"],
+            [
+                *("gcc", "-O1", "-Wall", "-Wextra", "-fexceptions", "-shared", "-fPIC", str(source)),
+                *("-o", str(part), "-ldl", "-lstdc++"),
+            ],
             check=True,
         )
         part.replace(made)
@@ -62,6 +76,8 @@ def start(words: Sequence[str], *, keep: bool = True) -> subprocess.CompletedPro
     """This module's command line in a process with the library; what it says is kept, or passed on as it comes."""
     command = [sys.executable, "-m", "tests.crash.points", "--inside", *words]
     preload = {"LD_PRELOAD": str(compiled()), "OPENBLAS_NUM_THREADS": "1"}
+    if "--memory" in words:  # each object by itself, not from a pool
+        preload |= {"PYTHONMALLOC": "malloc", "ARROW_DEFAULT_MEMORY_POOL": "system", "PYTHONHASHSEED": "0"}
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment = {**os.environ, **preload, **path}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=keep, text=True, check=False)
@@ -76,10 +92,14 @@ class Done:
     said: str
     calls: int
     log: tuple[tuple[str, str, str], ...]
+    allocations: int = 0
 
 
 def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> Done:
-    """Run a dstcc command in a fork of this process, in ``folder``; at its call number ``point`` the fault strikes."""
+    """Run a dstcc command in a fork of this process, in ``folder``; at its call number ``point`` the fault strikes.
+
+    With :data:`NO_MEMORY` as the error it is the allocation of that number which fails.
+    """
     library = ctypes.CDLL(None)
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as log:
         child = os.fork()
@@ -90,6 +110,9 @@ def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> D
                 os.dup2(said.fileno(), 2)
                 os.chdir(folder)
                 code = _command(library, folder, words, (point, error), log.fileno())
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
             finally:
                 os._exit(code)
         _, status = os.waitpid(child, 0)
@@ -97,20 +120,27 @@ def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> D
         log.seek(0)
         lines = [line.split("\t") for line in log.read().decode().splitlines()]
         noted = tuple((one[0], one[1], one[2]) for one in lines if len(one) == 3)
+        allocations = sum(int(path) for what, path, _ in noted if what == "allocations")
+        noted = tuple(one for one in noted if one[0] != "allocations")
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        return Done(code, said.read().decode(errors="replace"), len(noted), noted)
+        return Done(code, said.read().decode(errors="replace"), len(noted), noted, allocations)
 
 
 def _command(
     library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: tuple[int, int], log: int
 ) -> int:
-    library.crash_arm(os.fsencode(folder), ctypes.c_long(fault[0]), ctypes.c_long(fault[1]), log)
+    point, error = fault if fault[1] != NO_MEMORY else (0, 0)
+    library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(error), log)
+    code, over = 70, ctypes.c_long(-1)
+    library.crash_memory(ctypes.c_long(fault[0] if fault[1] == NO_MEMORY else 0))
     try:
         _main(words)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
+        allocations = library.crash_memory(over)
         library.crash_arm(b"/nowhere", ctypes.c_long(0), ctypes.c_long(0), -1)
+        os.write(log, f"allocations\t{allocations}\t\n".encode())
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -140,6 +170,15 @@ def content(path: Path) -> dict[str, bytes] | None:
             rest = WHEN_AND_WHERE.get(file.name, bytes)
             found[str(file.relative_to(path.parent))] = rest(file.read_bytes())
     return found
+
+
+def trials_failed(run: Path) -> bool:
+    """Whether this is a run, whole, in which trials failed."""
+    if not (run / NAME).is_file():
+        return False
+    sums = read_sums(run, RunError)
+    sums.check(*sums.known)
+    return "failed" in read_parquet(run / "trials.parquet", ["status"])["status"].to_pylist()
 
 
 def left_over(folder: Path, wanted: set[str]) -> list[str]:
@@ -189,6 +228,9 @@ class Bench:
         self.expected: dict[str, dict[str, bytes]] = {}
         self.old: dict[str, dict[str, bytes] | None] = {}
         self.calls: dict[str, int] = {}
+        self.allocations: dict[str, int] = {}
+        self.ends: Counter[int] = Counter()
+        """How often a command that was struck ended with which code."""
         self.problems: list[str] = []
         base = home / "base"
         base.mkdir()
@@ -216,17 +258,20 @@ class Bench:
             found = content(folder / command.output)
             assert found is not None
             self.expected[name], self.calls[name] = found, done.calls
+            self.allocations[name] = done.allocations
             self.problems += [
                 f"{name}: {path} has its name, and was not flushed" for path in unflushed(done.log)
             ]
 
     def strike(self, name: str, point: int, what: str) -> Iterator[str]:
         """One point; a sentence for each thing that is not as it must be."""
-        command, where = COMMANDS[name], f"{name}, call {point} of {self.calls[name]}, {what}"
+        of = self.allocations[name] if what == "ENOMEM" else self.calls[name]
+        command, where = COMMANDS[name], f"{name}, call {point} of {of}, {what}"
         with room(self.templates[name]) as folder:
             target = folder / command.output
             there = {one.name for one in folder.iterdir()}
-            done = run(folder, command.words, point, ERRORS[what])
+            done = run(folder, command.words, point, NO_MEMORY if what == "ENOMEM" else ERRORS[what])
+            self.ends[done.code] += 1
             yield from (f"{where}: {rule}" for rule in self._after(name, target, done, what))
             others = left_over(folder, there | {command.output})
             kept = f".{command.output}.kept"
@@ -234,6 +279,8 @@ class Bench:
                 yield f"{where}: {', '.join(strange)} stayed"
             words = command.words
             if done.code == 0 or (content(target) == self.expected[name] and not command.before):
+                return
+            if what == "ENOMEM" and trials_failed(target):
                 return
             if kept in others or (command.grows and target.exists()):
                 words = (*words, *command.again)
@@ -251,6 +298,8 @@ class Bench:
         except (ValueError, OSError) as error:
             yield f"{target.name} is torn ({error})"
             return
+        if what == "ENOMEM" and done.code == 1 and trials_failed(target):
+            return
         if found not in (self.old[name], self.expected[name]) and not COMMANDS[name].grows:
             yield f"{target.name} is neither the old nor the new version"
         if done.code == 0 and found != self.expected[name]:
@@ -260,12 +309,14 @@ class Bench:
         if what != "SIGKILL" and done.code != 0:
             if done.code != 1:
                 yield f"ended with {done.code}: {done.said[-300:]}"
+            if what == "ENOMEM":
+                return
             if re.search(rf"(?<![\w.]){re.escape(target.name)}(?![\w.-])", done.said) is None:
                 yield f"the message does not name {target.name}: {done.said[-300:]}"
 
 
-def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]]:
-    """So many random points; how many there were, and what was wrong."""
+def strike(names: Sequence[str], points: int, seed: int, memory: bool) -> tuple[Counter[int], list[str]]:
+    """So many random points, of calls or with ``memory`` of allocations; how they ended, and what was wrong."""
     rng = Random(seed)
     with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as home:
         bench = Bench(names, Path(home).resolve())
@@ -273,13 +324,14 @@ def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]
         print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
         for number in range(points):
             name = names[number % len(names)]
-            what = ("SIGKILL", *ERRORS)[rng.randrange(len(ERRORS) + 1)]
-            for finding in bench.strike(name, rng.randint(1, bench.calls[name]), what):
+            what = "ENOMEM" if memory else ("SIGKILL", *ERRORS)[rng.randrange(len(ERRORS) + 1)]
+            most = bench.allocations[name] if memory else bench.calls[name]
+            for finding in bench.strike(name, rng.randint(1, most), what):
                 print(finding, flush=True)
                 wrong.append(finding)
             if number % 100 == 99:
                 print(f"{number + 1} points", file=sys.stderr, flush=True)
-    return points, wrong
+    return bench.ends, wrong
 
 
 def _at_one_commit() -> None:
@@ -331,17 +383,20 @@ def _modules(folder: Path, words: Sequence[str]) -> list[str]:
 @click.argument("names", nargs=-1)
 @click.option("-n", "--points", type=click.IntRange(1), default=1000, show_default=True)
 @click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--memory", is_flag=True, help="An allocation fails instead of a call.")
 @click.option("--inside", is_flag=True, hidden=True)
-def main(names: tuple[str, ...], points: int, seed: int, inside: bool) -> None:
+def main(names: tuple[str, ...], points: int, seed: int, memory: bool, inside: bool) -> None:
     """Strike."""
     if strange := [name for name in names if name not in COMMANDS]:
         raise click.UsageError(f"{strange[0]}: one of {', '.join(COMMANDS)}")
     if not inside:
-        sys.exit(start([*names, "-n", str(points), "--seed", str(seed)], keep=False).returncode)
+        words = [*names, "-n", str(points), "--seed", str(seed), *(["--memory"] if memory else [])]
+        sys.exit(start(words, keep=False).returncode)
     _at_one_commit()
     _warm(names or tuple(COMMANDS))
-    struck, wrong = strike(names or tuple(COMMANDS), points, seed)
-    print(f"{struck} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings")
+    ends, wrong = strike(names or tuple(COMMANDS), points, seed, memory)
+    codes = ", ".join(f"{count} with {code}" for code, count in sorted(ends.items()))
+    print(f"{points} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings ({codes})")
     sys.exit(1 if wrong else 0)
 
 

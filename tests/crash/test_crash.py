@@ -21,6 +21,19 @@ def test_random_points_of_two_commands() -> None:
     assert "12 points of export csv, emulate: 0 findings" in done.stdout
 
 
+def test_allocations_that_fail() -> None:
+    done = start(["emulate", "-n", "8", "--seed", "1", "--memory"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 points of emulate: 0 findings" in done.stdout
+    assert " with 1" in done.stdout  # some ended a command
+
+
+@pytest.mark.slow
+def test_allocations_that_fail_in_every_command() -> None:
+    done = start(["-n", "200", "--seed", "2", "--memory"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_random_points_of_every_command() -> None:
     done = start(["-n", "160", "--seed", "3"])

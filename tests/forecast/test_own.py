@@ -268,6 +268,17 @@ def test_over_restarts_each_connection_begins_without_evidence_and_all_slots_are
     assert in_time(config, result) > 0.5
 
 
+@pytest.mark.parametrize(("begin_s", "first_s"), [(24, 24), (27, 30)])
+def test_before_its_connection_begins_nothing_is_decided(begin_s: int, first_s: int) -> None:
+    """Slots of 6 s: the first of which anything is told ends when the connection begins, or after."""
+    config = replace(config_of(STEADY), begin_ns=begin_s * 10**9)
+    told: list[Decided] = []
+    pilot = Own().pilot(config, config.objects.layers, told.append)
+    for _ in range(8):
+        pilot.step()
+    assert [one.t_s for one in told] == [float(t) for t in range(first_s, 49, 6)]
+
+
 # ------------------------------------------------------------------------------------------------- slot by slot
 
 
