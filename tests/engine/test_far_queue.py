@@ -159,3 +159,33 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
     assert queue.found
     queue, pace = found_queue(1100.0)
     assert pace == pytest.approx(250)
+
+
+# ------------------------------------------------------------------------------- before a gap in the own line's contacts
+
+
+def before_gap(until_s: float, gap_s: float, *, under_way: float = 10_000.0, spare_s: float = 1e6) -> float:
+    """The pace where 60 s stand, the longest ever, and 1,000 bytes a second are available: ahead are 60 s and what is
+    under way less 10,000 bytes."""
+    queue, _ = found_queue(SHOWN)
+    now, shown, round_trip = ns(20.0), SHOWN / 1e9, ns(ROUND_S)
+    return 1e9 * queue.pace(now, under_way, shown, round_trip, ns(spare_s), ns(until_s), ns(gap_s))
+
+
+def test_what_stands_there_is_to_last_for_a_gap() -> None:
+    # 6.25 s are aimed at without a gap, and 53.75 s less than stand in half a round trip are a quarter of 1,000 at least.
+    assert before_gap(40, 0) == pytest.approx(250)
+    # 6.25 + 56 s by the time that the gap begins.
+    assert before_gap(40, 56) == pytest.approx(1000 + 1000 * (62.25 - 60) / 40)
+    # Of the longest wait 5/4 at most: 75 s.
+    assert before_gap(40, 100) == before_gap(40, 1000) == pytest.approx(1000 + 1000 * 15 / 40)
+    # Half of what a layer can wait: 65 s.
+    assert before_gap(40, 100, spare_s=130) == pytest.approx(1000 + 1000 * 5 / 40)
+    # A gap does not make it less than without: 6.25 s.
+    assert before_gap(40, 100, spare_s=4) == before_gap(40, 0, spare_s=4)
+
+
+def test_it_is_to_stand_when_the_gap_begins_and_the_own_line_is_the_bound() -> None:
+    assert before_gap(500, 100) == pytest.approx(1000 + 1000 * 15 / 50)  # half a round trip at most
+    assert before_gap(1, 100) == before_gap(6.25, 100) == pytest.approx(1000 + 1000 * 15 / 6.25)
+    assert before_gap(1, 100, under_way=0) == pytest.approx(SHOWN)

@@ -65,6 +65,10 @@ public:
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
+    void set_gap(Time until, Time length) {
+        tcp_.until_gap_ns = until;
+        tcp_.gap_ns = length;
+    }
     void set_spare(Time spare) { tcp_.spare_ns = spare; }
     bool wants_queue() const { return wants_queue_; }
     bool wants_reports() const { return control_->wants_reports(); }

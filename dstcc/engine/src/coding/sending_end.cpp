@@ -160,6 +160,7 @@ void CodedSendingEnd::refresh_paths() {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
+        tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
@@ -178,17 +179,27 @@ void CodedSendingEnd::refresh_paths() {
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
+// Of what its link is away for by the plan.
+void CodedSendingEnd::tell_gap(Subflow& subflow) const {
+    if (transport_.handshake) return;
+    const Time until = subflow.plan->contact(now_).change_ns;
+    const Time length = subflow.up && until < kNever ? subflow.plan->contact(now_ + until).change_ns : 0;
+    subflow.flight.set_gap(until, length < kNever ? length : 0);
+}
+
 // Without a handshake the sender has the plan, and sends nothing while a link is away.
 bool CodedSendingEnd::resting(std::size_t s) {
     if (transport_.handshake) return false;
     Subflow& subflow = subflows_[s];
     if (now_ >= subflow.change_ns) {
         const ContactPlan::Contact contact = subflow.plan->contact(now_);
-        if (contact.up && !subflow.up) {
+        const bool resumes = contact.up && !subflow.up;
+        subflow.up = contact.up;
+        tell_gap(subflow);
+        if (resumes) {
             subflow.flight.resume(now_);
             next_plan_ns_ = now_;
         }
-        subflow.up = contact.up;
         subflow.change_ns = contact.change_ns < kNever - now_ ? now_ + contact.change_ns : kNever;
     }
     return !subflow.up;

@@ -146,6 +146,7 @@ private:
     void offer();
     void refresh(std::size_t s);
     void refresh_paths();
+    void tell_gap(Subflow& subflow) const;
     bool resting(std::size_t s);
     void finish(std::size_t s);
     void arm(std::size_t s);

@@ -79,8 +79,12 @@ public:
         close_slots(tcp, now);
         tcp.pacing_bytes_per_ns = pace();
     }
-    void on_event(TcpState&, CaEvent event, Time now) override {
-        if (event == CaEvent::kIdleRestart) heard_ns_ = now;
+    void on_event(TcpState& tcp, CaEvent event, Time now) override {
+        if (event != CaEvent::kIdleRestart) return;
+        heard_ns_ = now;
+        if (slot_ns_ == 0 || tcp.gap_ns == 0 || !far_.found()) return;
+        look_further(tcp, now);
+        limit(tcp);
     }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         close_slots(tcp, now);
@@ -159,15 +163,12 @@ private:
         waits_[place(1)] = slot_wait_;
         paces_[place(1)] = pace();
         taken_[place(1)] = limit_->turn();
-        const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
         if (tcp.in_flight() == 0) {
             const double grows = 1 + kRests * static_cast<double>(slot_ns_) / static_cast<double>(tcp.srtt_ns);
             far_.rest(grows);
             limit_->rest(grows);
         }
-        if (up)
-            far_limit_ = far_.pace(slot_end_ns_, each * static_cast<double>(tcp.in_flight()), queue_->share(),
-                                   std::max<Time>(2 * tcp.light_ns, 1), tcp.spare_ns);
+        if (up) look_further(tcp, slot_end_ns_);
         PathSlot slot;
         slot.slot_s = slot_s;
         slot.busy_s = (delivered_ + lost_ * packet) / sent_at / kNsPerS;
@@ -181,15 +182,14 @@ private:
         slot.queue_seen = true;
         slot.rate = shown;
         limit_->update(slot);
-        const double least = packet / slot_s;  // a packet a slot goes on to be heard of
-        const bool judged = !told_ || far_.found();
-        most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
-        most_ = std::max(std::min(far_limit_, most_), least / kNsPerS);
+        limit(tcp);
         tcp.ahead_ns = far_.ahead();
         tcp.far_found = far_.found();
         delivered_ = lost_ = 0;
         slot_wait_ = 0;
-        if (reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
+        const bool whole = was_up_ && in_contact(tcp);
+        was_up_ = in_contact(tcp);
+        if (whole && reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
             slot_ns_ *= 2;
             waits_.fill(*std::max_element(waits_.begin(), waits_.end()));
             paces_.fill(pace());
@@ -198,6 +198,20 @@ private:
         reports_ = 0;
     }
 
+    // By the plan, as far as the control is told of it.
+    static bool in_contact(const TcpState& tcp) { return tcp.gap_ns > 0 || tcp.until_gap_ns == kNever; }
+    void look_further(const TcpState& tcp, Time now) {
+        const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
+        far_limit_ = far_.pace(now, each * static_cast<double>(tcp.in_flight()), queue_->share(),
+                               std::max<Time>(2 * tcp.light_ns, 1), tcp.spare_ns, {tcp.until_gap_ns, tcp.gap_ns});
+    }
+    void limit(const TcpState& tcp) {
+        const double least =
+            tcp.wire_bytes * 1.0 / static_cast<double>(slot_ns_);  // a packet a slot goes on to be heard of
+        const bool judged = !told_ || far_.found();
+        most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
+        most_ = std::max(std::min(far_limit_, most_), least);
+    }
     static std::array<PacingLimit::Turn, kMostSlots> nobody() {
         std::array<PacingLimit::Turn, kMostSlots> turns;
         turns.fill(PacingLimit::kNoTurn);
@@ -215,6 +229,7 @@ private:
     Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
+    bool was_up_ = true;                    // by the plan, at the slot's begin
     int reports_ = 0;                       // in the slot
     double delivered_ = 0, lost_ = 0;       // likewise: bytes, packets
     Time slot_wait_ = 0;                    // the longest in the own queue

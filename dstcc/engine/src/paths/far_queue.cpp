@@ -27,7 +27,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     }
 }
 
-double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare) {
+double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap) {
     const auto round = static_cast<double>(round_trip);
     if (sent_ > from_sent_) look(shown, round);
     ahead_ = static_cast<double>(standing_) > kStands * round ? standing_ : 0;
@@ -35,11 +35,18 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
     const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);
     const double ahead = static_cast<double>(wait_) + (under_way - available_ * since) / line;
     ahead_ = static_cast<Time>(std::max(ahead, 0.0));
-    const double target = std::min({kTarget * round, kTargetOfLongest * static_cast<double>(longest_),
-                                    kTargetOfSpare * static_cast<double>(std::max<Time>(spare, 0))});
-    const double mine = target * (1 + kEvens * (0.5 - available_ / line));
-    const double over = (mine - std::max(ahead, 0.0)) / (kHorizon * round);
-    return std::clamp(available_ + line * over, kLeast * available_, kMost * available_);
+    const auto longest = static_cast<double>(longest_), can_wait = static_cast<double>(std::max<Time>(spare, 0));
+    double target = std::min({kTarget * round, kTargetOfLongest * longest, kTargetOfSpare * can_wait});
+    target *= 1 + kEvens * (0.5 - available_ / line);
+    double horizon = kHorizon * round, most = kMost * available_;
+    if (gap.length > 0) {
+        const double lasts = target + static_cast<double>(gap.length);
+        target = std::max(target, std::min({lasts, kGapOfLongest * longest, kGapOfSpare * can_wait}));
+        horizon = std::clamp(static_cast<double>(gap.until), kLeastHorizon * round, horizon);
+        most = std::max(most, shown);
+    }
+    const double over = (target - std::max(ahead, 0.0)) / horizon;
+    return std::clamp(available_ + line * over, kLeast * available_, most);
 }
 
 void FarQueue::pause(Time from, Time now) {

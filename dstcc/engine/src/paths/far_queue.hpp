@@ -17,6 +17,10 @@
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //
+// Before a gap in the contacts of the own line what stands is to last for the gap: the target is longer by it, but at most
+// kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is bounded
+// by the own line alone.
+//
 // While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
 //
 // Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
@@ -33,12 +37,17 @@ public:
     // Of other times.
     static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4;
     static constexpr double kEvens = 3.0 / 2;
+    static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
+
+    struct Gap {
+        Time until, length;
+    };
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
     // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries;
-    // `spare`: the time that a layer has beyond light.
-    double pace(Time now, double under_way, double shown, Time round_trip, Time spare);
+    // `spare`: the time that a layer has beyond light; `gap`: the own line's next by the plan, of length 0 where none comes.
+    double pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap);
     // Whether a queue stood there, ever.
     bool found() const { return found_; }
     bool full() const { return found_ && static_cast<double>(wait_) >= kFull * static_cast<double>(longest_); }
