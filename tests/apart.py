@@ -20,6 +20,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from runpy import run_module
 from typing import NoReturn
 
 IMPORTED = (
@@ -36,11 +37,23 @@ ROOM = 1 << 20
 
 
 def dstcc(
-    *words: object, timeout_s: float = 60, env: Mapping[str, str] | None = None
+    *words: object,
+    timeout_s: float = 60,
+    env: Mapping[str, str] | None = None,
+    module: str = "dstcc_cli",
+    folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end, in the current folder; ``env`` is beside the caller's environment."""
+    """Run it to its end, in the current folder or another; ``env`` is beside the caller's environment.
+
+    ``module``: what `python -m` would run in its place.
+    """
     given = [os.fsdecode(os.fsencode(str(word))) for word in words]
-    asked = {"words": given, "folder": os.getcwd(), "env": {**os.environ, **(env or {})}}  # noqa: PTH109 - as bytes
+    asked = {
+        "module": module,
+        "words": given,
+        "folder": str(folder or Path.cwd()),
+        "env": {**os.environ, **(env or {})},
+    }
     message = json.dumps(asked).encode()
     assert len(message) < ROOM
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -100,8 +113,6 @@ def serve(asked: socket.socket) -> None:
 
 def _be(asked: dict[str, object], out: int, err: int) -> NoReturn:
     """The command, in the fork."""
-    from dstcc_cli.main import main
-
     code = 1
     try:
         os.dup2(out, 1)
@@ -114,9 +125,11 @@ def _be(asked: dict[str, object], out: int, err: int) -> NoReturn:
         words = asked["words"]
         assert isinstance(words, list)
         sys.argv = ["dstcc", *words]
-        main(words)
+        run_module(str(asked["module"]), run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
     finally:

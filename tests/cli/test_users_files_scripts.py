@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,14 @@ from experiments.fidelity.kept import KEPT, write_runs
 from experiments.fidelity.measure import Seen
 from experiments.fidelity.tables import PAGE
 from experiments.remy_rules import TABLE
+from tests.apart import dstcc
 
 ROOT = Path(__file__).parents[2]
 ROW = {"scenario": "s", "delay_rtts": 1.5, "controller": [1], "best_name": "cubic", "bound": [1]}
 
 
 def script(name: str, *words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", name, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+    return dstcc(*words, module=name, folder=ROOT, timeout_s=120)
 
 
 @pytest.mark.parametrize("text", ["mine", "[]x", '{"scenario": 1}', '[{"scenario": "s"}]'])
