@@ -479,6 +479,7 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
         **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE,)),
+        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964),)),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where
