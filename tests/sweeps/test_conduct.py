@@ -20,7 +20,7 @@ from dstcc.report.study.load import load_study_report
 from dstcc.run import write_run
 from dstcc.run.entries import Entries
 from dstcc.scenario import load_scenario, load_source, parse_override
-from dstcc.sweeps import conduct
+from dstcc.sweeps import conduct, results
 from dstcc.sweeps.call import Sweep
 from dstcc.sweeps.conduct import Conductor, Pace, Progress
 from dstcc.sweeps.executors.base import Ended
@@ -376,6 +376,22 @@ def test_a_process_that_is_killed_while_it_makes_the_folder_leaves_a_sweep_to_go
     sweep(study, tmp_path / "whole")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     assert not [one for one in (tmp_path / "out").iterdir() if one.name.startswith(".")]
+
+
+def test_a_sweep_that_is_stopped_before_the_new_checksums_of_an_edited_study_goes_on(
+    tmp_path: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part keeps its name and has another column: the old checksums would say that it rotted."""
+    sweep(study, tmp_path / "out")
+    study.write_text(STUDY.replace("[1e-3, 1e-2]", '{values = [1e-3, 1e-2], as = "loss"}'))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(results, "atomic_write", stop)
+        sweep(study, tmp_path / "out")
+    assert sweep(study, tmp_path / "out").skipped == TRIALS
 
 
 def test_two_processes_do_not_conduct_one_sweep(tmp_path: Path, study: Path) -> None:

@@ -17,7 +17,6 @@ FOUND = {
     8: "a power failure took the study's folder, whose name nobody had flushed",
     30: "the temporary file of a killed worker stayed in fresh/ for ever",
     1164: "a name that the disk could not flush passed for flushed",
-    1465: "a part that was written anew, of an edited study, passed for rotten by the list of before",
     1228: "a trial's failure stayed beside its result, of a conductor that was killed between the two",
 }
 """Seeds that found something, and what; all is mended."""

@@ -51,11 +51,6 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "    trials = [\n        write_part(",
         "    for part in old:\n        part.unlink(missing_ok=True)\n    trials = [\n        write_part(",
     ),
-    "the old checksums stay while parts are written anew": (
-        "dstcc.sweeps.results",
-        "    remove_file(place.parts)\n",
-        "",
-    ),
     "a worker answers before it keeps": (
         "dstcc.sweeps.worker",
         "    try:\n        keep(place, unit, outcome)",
@@ -65,11 +60,6 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "dstcc.sweeps.executors.local",
         '            self._gone(worker, f"its worker {_ending(worker.process.returncode)}")\n',
         "",
-    ),
-    "a worker that hangs is not ended": (
-        "dstcc.sweeps.executors.local",
-        "if worker.waiting and now - worker.since > self._allowed(worker):",
-        "if False:",
     ),
     "what a dead worker had is carried by nobody": (
         "dstcc.sweeps.executors.local",
@@ -92,16 +82,6 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "if not done[number]]",
     ),
     "a trial in two parts counts twice": ("dstcc.sweeps.results", "    own = _once(own)\n", ""),
-    "a failure stays beside its result": (
-        "dstcc.sweeps.conduct",
-        "        self.place.unfail(ended.unit.key)\n",
-        "",
-    ),
-    "a failed trial is not tried again": (
-        "dstcc.sweeps.conduct",
-        "if len(tries) <= self._retries:",
-        "if False:",
-    ),
     "an orphan's temporary file stays": (
         "dstcc.atomic",
         "if owner and owner[1] == _machine() and not _alive(int(owner[2])):",
