@@ -161,7 +161,7 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
     assert pace == pytest.approx(250)
 
 
-# ------------------------------------------------------------------------------- before a gap in the own line's contacts
+# ----------------------------------------------------------------- before a gap in the own line's contacts
 
 
 def before_gap(until_s: float, gap_s: float, *, under_way: float = 10_000.0, spare_s: float = 1e6) -> float:
@@ -173,7 +173,7 @@ def before_gap(until_s: float, gap_s: float, *, under_way: float = 10_000.0, spa
 
 
 def test_what_stands_there_is_to_last_for_a_gap() -> None:
-    # 6.25 s are aimed at without a gap, and 53.75 s less than stand in half a round trip are a quarter of 1,000 at least.
+    # 6.25 s are aimed at without a gap: 53.75 s less than stand, in half a round trip. A quarter of 1,000 at least.
     assert before_gap(40, 0) == pytest.approx(250)
     # 6.25 + 56 s by the time that the gap begins.
     assert before_gap(40, 56) == pytest.approx(1000 + 1000 * (62.25 - 60) / 40)

@@ -147,8 +147,8 @@ def test_a_queue_further_on_is_kept_shorter_than_layers_can_wait() -> None:
 
 @pytest.mark.parametrize(("rtt_s", "share"), [(20.0, 0.7), (RTT_S, 0.88), (4 * RTT_S, 0.98)])
 def test_what_a_relay_stores_in_a_pass_keeps_its_line_busy_until_the_next(rtt_s: float, share: float) -> None:
-    # In contact for 160 s of 400, at 240 kbit/s; the relay goes on at 80, so that each pass could bring 96. With no more
-    # left behind than before any bottleneck it were 38, 53 and 42.
+    # In contact for 160 s of 400, at 240 kbit/s; the relay goes on at 80, so that each pass could bring 96. With no
+    # more left behind than before any bottleneck it were 38, 53 and 42.
     gaps = tuple((400.0 * i + 160, 400.0 * (i + 1)) for i in range(12))
     passing = relayed(far(rtt_s=rtt_s, outages_s=gaps), RATE_BPS / 3, 10**7)
     result = trial(passing, video(1.5, 4_400, rate_bps=RATE_BPS / 3, playout_s=700))
