@@ -36,6 +36,8 @@ fonts-dejavu-core  the report's screenshots need a font
 linux-source-6.1  Debian 12's own kernel (dstcc kernel build --kernel 6.1; make test-kernel)
 tshark           decodes what trials put on the wire
 sparse           checks our module's C
+ngtcp2-client    fetches a page over HTTP/3 (examples/quic/ngtcp2.toml)
+ngtcp2-server    likewise
 libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 "
 PROGRAMS="
@@ -51,8 +53,6 @@ gstreamer1.0-tools  likewise
 libcoap3-bin     likewise
 mosquitto        likewise
 mosquitto-clients  likewise
-ngtcp2-client    fetches a page over HTTP/3 (examples/quic/ngtcp2.toml)
-ngtcp2-server    likewise
 ntpsec-ntpdig    likewise
 openssh-client   likewise
 openssh-server   likewise

@@ -73,8 +73,8 @@ def test_a_line_says_a_slot_in_mission_time() -> None:
     [
         ("", "invalid literal for int"),
         ("one 2.5", "invalid literal for int"),
-        (line(2.5, *SUBFLOW.values()), "has 19 numbers"),
-        (line(2.5, *SUBFLOW.values(), *LAYER.values(), 1.0), "has 28 numbers"),
+        (line(2.5, *SUBFLOW.values()), "has 20 numbers"),
+        (line(2.5, *SUBFLOW.values(), *LAYER.values(), 1.0), "has 29 numbers"),
         (line(2.5, *SUBFLOW.values(), *LAYER.values()).replace("41.0", "x"), "could not convert"),
         (line(2.5, *SUBFLOW.values(), *LAYER.values()).replace("41.0", "nan"), "of which 1 are none"),
     ],
