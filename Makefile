@@ -114,8 +114,8 @@ mutants: mutants-cpp mutants-python  ## does a test fail when a rule is wrong? s
 mutants-cpp: $(TESTING)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
 	$(BIN)/python -m scripts.mutants_cpp $(if $(ONLY),--only '$(ONLY)')
 
-mutants-generated: $(TESTING)  ## N=400 changes of the engine that nobody chose, drawn from its syntax trees; SEED=1
-	$(BIN)/python -m scripts.mutants_generated --count $(if $(filter file,$(origin N)),400,$(N)) $(if $(SEED),--seed $(SEED))
+mutants-generated: $(TESTING)  ## N=400 changes of the engine that nobody chose, drawn from its syntax trees; SEED=1, FILES=24 of so many
+	$(BIN)/python -m scripts.mutants_generated --count $(if $(filter file,$(origin N)),400,$(N)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files $(FILES)) $(if $(NEAR),--near)
 
 mutants-python: $(TESTING)  ## of the Python modules; ONLY=TEXT those whose path holds it
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))

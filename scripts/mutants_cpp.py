@@ -47,15 +47,25 @@ SLACK_S = 10.0
 MEMORY_BYTES = 8 << 30
 
 SWITCH = """\
-/* Which wrong change is made: DSTCC_MUTANT, read once. */
+/* Which wrong change is made: DSTCC_MUTANT, read once, or who was given to dstcc_choose() \
+since. With DSTCC_REACH it is noted
+ * which were asked about: the code at their places was run. */
 #pragma once
 #include <cstdlib>
-inline int dstcc_active_mutant() {
-    static const int active = std::getenv("DSTCC_MUTANT") ? std::atoi(std::getenv("DSTCC_MUTANT")) : 0;
-    return active;
+inline int dstcc_read_mutant() { return std::getenv("DSTCC_MUTANT") ? std::atoi(std::getenv("DSTCC_MUTANT")) : 0; }
+inline int dstcc_chosen = dstcc_read_mutant();
+#ifdef DSTCC_REACH
+inline unsigned char dstcc_noted[1 << 17];
+#define DSTCC_NOTE(number) dstcc_noted[number] = 1
+extern "C" __attribute__((visibility("default"), weak, used)) void dstcc_choose(int number) { dstcc_chosen = number; }
+extern "C" __attribute__((visibility("default"), weak, used)) unsigned char *dstcc_reached() { return dstcc_noted; }
+#else
+#define DSTCC_NOTE(number)
+#endif
+inline bool dstcc_mutant(int number) {
+    DSTCC_NOTE(number);
+    return __builtin_expect(dstcc_chosen == number, 0);
 }
-inline const int kDstccMutant = dstcc_active_mutant();
-inline bool dstcc_mutant(int number) { return __builtin_expect(kDstccMutant == number, 0); }
 """
 
 

@@ -1,60 +1,60 @@
 """How many wrong engines that nobody thought of do the tests notice? Changes drawn from the sources' syntax trees.
 
-    python -m scripts.mutants_generated [--count 400] [--seed 1] [--room NAME].. [--trials 300] [--jobs 2] [--list]
+    python -m scripts.mutants_generated [--count 400] [--seed 1] [--room NAME].. [--files 24] [--near] [--list]
 
 A change is one of: a comparison's other bound or its opposite, and for or, plus for minus, times for divided by, min
 for max, a negation left out, true for false, a whole number one higher, a call or an assignment left out. Changes are
 drawn in the order of a hash of (seed, file, text), so that an edit elsewhere draws no others. All are compiled into one
 extension, as by `scripts.mutants_cpp`; what the compiler refuses is left out.
 
-A change that alters no byte of --trials random trials (`scripts.equal_trials`; half of them over nodes) is *unseen*: it
-is counted apart, as most of those mean the same as the right engine. The others are run against the tests that
-`tests/mutants/engine.toml` names for their file, or else for their room (a folder of the engine's sources). Printed are
-the survivors, and for each room and kind killed, survived, unseen, and the share that was killed of those that were
-seen, with its 95 % interval (Wilson). Exit status 1: fewer than nine tenths were killed. 2: tests fail without a
-change.
+The engine notes which changes it is asked about, so of each test it is known which places it reaches
+(`scripts.forked_tests`). A change is judged by those that reach it, of all of tests/engine and of what
+`tests/mutants/engine.toml` names for its file. One that no test notices and that alters no byte of --trials random
+trials (`scripts.equal_trials`; half of them over nodes) is *unseen*: it is counted apart, as most of those mean the
+same as the right engine. Printed are the survivors, and for each room (a folder of the engine's sources) and kind
+killed, survived, unseen, and the share of the first of the first two, with its 95 % interval (Wilson). Exit status 1:
+fewer than nine tenths were killed. 2: nothing could be judged.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
+import json
+import os
 import re
-import subprocess
 import sys
-import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
-import pybind11
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
-from scripts.engine_build import ENGINE, compile_extensions
+from scripts.engine_build import ENGINE, CompilerError, compile_extensions
+from scripts.forked_tests import Bench, within
 from scripts.mutants_cpp import (
     CONSTANT,
     FLAGS,
     LIST,
     ROOT,
-    SLACK,
-    SLACK_S,
-    Job,
     ListError,
     Mutant,
-    Run,
     loaded_from,
     make_tree,
     read_list,
-    run_all,
-    usual_times,
     write_sources,
 )
 
 BUILD = ROOT / "build/mutants-generated"
+SUITES = ("tests/engine",)
+"""Tests that judge every change that they reach."""
+TRIAL = "random trial "
 LEFT_OUT = ("python",)
 """Rooms without rules of their own."""
 OTHER = {
@@ -201,6 +201,14 @@ def ordered(found: Sequence[Change], seed: int) -> list[Change]:
     return sorted(found, key=ranks.__getitem__)
 
 
+def of_some_sources(ranked: Sequence[Change], seed: int, count: int) -> list[Change]:
+    """Those of so many .cpp files, drawn by a hash of (seed, file)."""
+    files = {one.file for one in ranked if one.file.endswith(".cpp")}
+    by_hash = sorted(files, key=lambda file: hashlib.sha256(f"{seed}\0{file}".encode()).hexdigest())
+    chosen = set(by_hash[:count])
+    return [one for one in ranked if one.file in chosen]
+
+
 def judges(file: str, listed: Sequence[Mutant]) -> tuple[str, ...]:
     """Test files for a source: those listed for it, or else for the sources of its room, the most frequent first."""
     folder = file.rpartition("/")[0]
@@ -235,85 +243,139 @@ def draw(ranked: Sequence[Change], count: int, rooms: Sequence[str]) -> list[Mut
 # ------------------------------------------------------------------------------------------ what does not compile
 
 
-def refused(source: Path, jobs: int) -> set[int]:
-    """The numbers of the mutants at whose places the compiler finds an error."""
-    engine = source / ENGINE
-    include = [engine, pybind11.get_include(), sysconfig.get_path("include")]
-    command = ["g++", *FLAGS, "-fsyntax-only", "-fmax-errors=0", "-include", str(source / "mutants.hpp")]
-    command += [f"-I{path}" for path in include]
-
-    def errors(path: Path) -> str:
-        return subprocess.run([*command, str(path)], capture_output=True, text=True, check=False).stderr
-
-    paths = [path for path in sorted(engine.rglob("*.cpp")) if path.parent.name not in LEFT_OUT]
-    with ThreadPoolExecutor(jobs) as pool:
-        said = "\n".join(pool.map(errors, paths))
+def refused(source: Path, said: str) -> set[int]:
+    """The numbers of the mutants at, or else next to, the places at which the compiler found an error."""
     numbers: set[int] = set()
     for path, line in set(re.findall(r"^([^\s:]+):(\d+):\d+: error:", said, re.MULTILINE)):
-        if not Path(path).is_relative_to(source):
+        if not Path(path).resolve().is_relative_to(source.resolve()):
             continue
         texts = Path(path).read_text().split("\n")
-        near = "\n".join(texts[max(0, int(line) - 1) : int(line)])
-        numbers |= {int(one) for one in re.findall(r"dstcc_mutant\((\d+)\)", near)}
-    if "error:" in said and not numbers:
+        for beside in range(4):
+            near = "\n".join(texts[max(0, int(line) - 1 - beside) : int(line) + beside])
+            if here := re.findall(r"dstcc_mutant\((\d+)\)", near):
+                numbers |= set(map(int, here))
+                break
+    if not numbers:
         raise ListError(said)
     return numbers
 
 
-def compiled(mutants: list[Mutant], jobs: int) -> tuple[list[Mutant], Path]:
-    """Those that compile, and their sources."""
+def compiled(mutants: list[Mutant], jobs: int) -> tuple[list[Mutant], list[Path]]:
+    """Those that compile, and the extensions that hold them."""
     left = mutants
     while True:
         source = write_sources(left, ROOT, BUILD)
-        wrong = refused(source, jobs)
-        if not wrong:
-            return left, source
+        flags = (*FLAGS, "-O1", "-DDSTCC_REACH", "-include", str(source / "mutants.hpp"))
+        try:
+            return left, compile_extensions(source, BUILD, flags, jobs)
+        except CompilerError as error:
+            wrong = refused(source, str(error))
         print(f"the compiler refuses {len(wrong)}", flush=True)
         left = [one for one in left if one.number not in wrong]
 
 
-# --------------------------------------------------------------------------------------------------- what is seen
-
-PROBE = """\
-import json
-from scripts.random_trials.draw import draw_trial
-from scripts.random_trials.nodes import over_nodes
-from scripts.random_trials.run import run_trial
+# ------------------------------------------------------------------------------------------------ what notices it
 
 
-def test_trials():
-    results = []
-    for number in range({trials}):
-        trial = draw_trial({seed}, number)
-        trial = over_nodes({seed}, trial) if number % 2 else trial
-        results.append(run_trial({seed}, trial))
-    text = json.dumps(results, sort_keys=True)
-    from pathlib import Path
-    before = Path({path!r})
-    if not before.exists():
-        before.write_text(text)
-    assert before.read_text() == text
-"""
+def judged(
+    tree: Path, extensions: Sequence[Path], mutants: Sequence[Mutant], options: argparse.Namespace
+) -> Path:
+    """Let tests and random trials judge each change; the file with a line for each: number, end, by which test."""
+    ends = tree / "ends"
+    listed = {os.path.normpath(name) for one in mutants for name in one.tests}
+    tests = sorted(listed)
+    if not options.near:
+        tests = [
+            *SUITES,
+            *(name for name in tests if not name.startswith(tuple(f"{one}/" for one in SUITES))),
+        ]
+
+    def call(items: Sequence[Any]) -> int:
+        libraries = [ctypes.CDLL(str(tree / "dstcc/engine" / one.name)) for one in extensions]
+        size = 1 + max(one.number for one in mutants)
+        for library in libraries:
+            library.dstcc_reached.restype = ctypes.c_void_p
+        places = [library.dstcc_reached() for library in libraries]
+
+        def clear() -> None:
+            for place in places:
+                ctypes.memset(place, 0, size)
+
+        def reached() -> frozenset[int]:
+            found = [ctypes.string_at(place, size) for place in places]
+            return frozenset(number for one in found for number, there in enumerate(one) if there)
+
+        def choose(number: int) -> None:
+            os.environ["DSTCC_MUTANT"] = str(number)  # for processes that tests start
+            for library in libraries:
+                library.dstcc_choose(number)
+
+        bench = Bench([*random_trials(options.seed, options.trials), *items], clear, reached)
+        if failed := bench.measure(options.longest):
+            print(f"{len(failed)} fail without a change: {', '.join(failed[:9])}", flush=True)
+        if len(failed) > len(items) / 20:
+            return 2
+        cpu_s = sum(one.cpu_s for one in bench.tests)
+        print(
+            f"{len(bench.tests)} tests and trials of {len(bench.items)} judge, {cpu_s:.0f} s of CPU time",
+            flush=True,
+        )
+        with ends.open("w") as file:
+            for one in mutants:
+                end, name = end_of(bench, one.number, options.effort, lambda: choose(one.number))  # noqa: B023
+                file.write(f"{one.number}\t{end}\t{name}\n")
+                file.flush()
+                print(f"{end:9} {one.file} {one.note}   {name}", flush=True)
+        return 0
+
+    if within(tree, tests, call) != 0:
+        raise ListError("the tests could not be run")
+    return ends
 
 
-def seen(tree: Path, mutants: Sequence[Mutant], seed: int, trials: int, jobs: int) -> set[int]:
-    """The numbers of those that change a byte of random trials, do not end, or end the process."""
-    before, probe = tree / "trials.json", tree / "tests/engine/test_random_trials_of_mutants.py"
-    probe.write_text(PROBE.format(trials=trials, seed=seed, path=str(before)))
-    name = str(probe.relative_to(tree))
-    found: dict[int, Run] = {}
+def end_of(bench: Bench, number: int, effort_s: float, change: Callable[[], None]) -> tuple[str, str]:
+    """What becomes of a change: killed by a test; seen by a random trial, but by no test; or unseen by both.
 
-    def done(job: Job, run: Run) -> None:
-        found[job.mutant] = run
+    Tests are run as long as they need less than ``effort_s`` of CPU time together; all of them where a trial sees it.
+    """
+    order = bench.of(number)
+    trials = [one for one in order if bench.tests[one].item.nodeid.startswith(TRIAL)]
+    tests = [one for one in order if one not in set(trials)]
+    times = accumulate(bench.tests[one].cpu_s for one in tests)
+    first = sum(time_s <= effort_s for time_s in times)
+    if tests[:first] and (name := bench.judge(tests[:first], change)) is not None:
+        return "killed", name
+    if not trials or (seen := bench.judge(trials, change)) is None:
+        return "unseen", f"{first} of {len(tests)} tests"
+    if tests[first:] and (name := bench.judge(tests[first:], change)) is not None:
+        return "killed", name
+    return "survived", f"{len(tests)} tests, but {seen}"
 
-    for _ in range(2):  # writes, then compares
-        run_all(tree, [Job((name,))], 1, done)
-        if not found[0].passed:
-            raise ListError(f"random trials fail without a change:\n{found[0].output}")
-    limit = SLACK_S + SLACK * found[0].cpu_s
-    run_all(tree, [Job((name,), one.number, limit) for one in mutants], jobs, done)
-    probe.unlink()
-    return {number for number, run in found.items() if not run.passed}
+
+def random_trials(seed: int, count: int) -> list[Any]:
+    """Random trials (`scripts.equal_trials`; every second over nodes) as tests that notice a changed byte."""
+    from scripts.random_trials.draw import draw_trial
+    from scripts.random_trials.nodes import over_nodes
+    from scripts.random_trials.run import run_trial
+
+    @dataclass
+    class Random:
+        """One of them: it passes the first time, and then as long as its result is the same."""
+
+        nodeid: str
+        number: int
+        result: str = ""
+
+        def passes(self) -> bool:
+            """Run it."""
+            trial = draw_trial(seed, self.number)
+            result = json.dumps(
+                run_trial(seed, over_nodes(seed, trial) if self.number % 2 else trial), sort_keys=True
+            )
+            self.result = self.result or result
+            return self.result == result
+
+    return [Random(f"{TRIAL}{number}", number) for number in range(count)]
 
 
 def interval(killed: int, of: int) -> tuple[float, float]:
@@ -347,11 +409,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=400, help="changes to draw (400)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw and of the random trials (1)")
     parser.add_argument("--room", action="append", default=[], help="a folder of the engine's sources (all)")
+    parser.add_argument(
+        "--files",
+        type=int,
+        default=0,
+        help="draw first so many .cpp files, by the seed, then changes of these alone (all files, headers as well): "
+        "the other sources are compiled once, not for each draw",
+    )
     parser.add_argument("--trials", type=int, default=300, help="random trials that show a change (300)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that compile (2)")
+    parser.add_argument("--longest", type=float, default=20, help="CPU seconds of a test at most (20)")
+    parser.add_argument(
+        "--effort", type=float, default=60, help="CPU seconds of tests before trials are asked (60)"
+    )
+    parser.add_argument(
+        "--near",
+        action="store_true",
+        help="judge by the tests listed for the changed files, not all of tests/engine",
+    )
     parser.add_argument("--list", action="store_true", help="print the changes and stop")
     options = parser.parse_args(arguments)
     ranked = all_changes(ROOT, options.seed)
+    if options.files:
+        ranked = of_some_sources(ranked, options.seed, options.files)
     mutants = draw(ranked, options.count, options.room)
     print(f"{len(mutants)} of {len(ranked)} changes", flush=True)
     if options.list:
@@ -366,22 +446,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def judge(mutants: list[Mutant], options: argparse.Namespace) -> int:
-    """Compile, look for effects, run the tests, print; the exit status."""
-    mutants, source = compiled(mutants, options.jobs)
-    flags = (*FLAGS, "-include", str(source / "mutants.hpp"))
-    tree = make_tree(ROOT, BUILD, compile_extensions(source, BUILD, flags, options.jobs))
+    """Compile, run the tests, print; the exit status."""
+    mutants, extensions = compiled(mutants, options.jobs)
+    tree = make_tree(ROOT, BUILD, extensions)
     loaded_from(tree)
-    visible = seen(tree, mutants, options.seed, options.trials, options.jobs)
-    print(f"{len(visible)} of {len(mutants)} change a random trial", flush=True)
-    shown = [one for one in mutants if one.number in visible]
-    usual = usual_times(tree, (name for one in shown for name in one.tests), options.jobs)
-    ends = {one.number: "unseen" for one in mutants}
-
-    def done(job: Job, run: Run) -> None:
-        ends[job.mutant] = "survived" if run.passed else "killed"
-
-    limits = {one.number: SLACK_S + SLACK * sum(usual[name] for name in one.tests) for one in shown}
-    run_all(tree, [Job(one.tests, one.number, limits[one.number]) for one in shown], options.jobs, done)
+    lines = judged(tree, extensions, mutants, options).read_text().splitlines()
+    ends = {int(number): end for number, end, _ in (line.split("\t") for line in lines)}
     for one in mutants:
         if ends[one.number] == "survived":
             print(f"survived: {one.file} {one.note}\n    - {one.find}\n    + {one.replace}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("tree_sitter_cpp", reason="comes with the extra dev")
@@ -9,8 +11,20 @@ pytest.importorskip("tree_sitter_cpp", reason="comes with the extra dev")
 import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
-from scripts.mutants_cpp import ROOT, fragments, read_list, rewrite
-from scripts.mutants_generated import Change, all_changes, changes, draw, interval, judges, ordered, table
+from scripts.engine_build import included
+from scripts.mutants_cpp import ROOT, ListError, fragments, read_list, rewrite
+from scripts.mutants_generated import (
+    Change,
+    all_changes,
+    changes,
+    draw,
+    interval,
+    judges,
+    of_some_sources,
+    ordered,
+    refused,
+    table,
+)
 
 SOURCE = """
 namespace dstcc {
@@ -87,6 +101,41 @@ def test_a_draw_follows_from_its_seed() -> None:
     found = changes("a/b.cpp", SOURCE.encode(), Parser(Language(tree_sitter_cpp.language())))
     first, again, other = (ordered(found, seed) for seed in (1, 1, 2))
     assert first == again and first != other and set(first) == set(other)
+
+
+def test_a_draw_can_be_kept_to_some_sources(ranked: list[Change]) -> None:
+    few, more, other = (of_some_sources(ranked, seed, count) for seed, count in ((1, 3), (1, 6), (2, 3)))
+    files = {one.file for one in few}
+    assert len(files) == 3 and all(name.endswith(".cpp") for name in files)
+    assert few == [one for one in ranked if one.file in files]  # in their order, and all of theirs
+    assert files < {one.file for one in more} and files != {one.file for one in other}
+
+
+def test_what_the_compiler_refuses_is_found_by_its_line(tmp_path: Path) -> None:
+    source = tmp_path / "a.cpp"
+    source.write_text(
+        "int a = (dstcc_mutant(3) ? (1) : (2));\nint b;\nint c = (dstcc_mutant(4) ? (1) :\n(2));\n" + "\n" * 9
+    )
+    assert refused(
+        tmp_path, f"{source}:1:11: error: no\n{source}:2:1: note: so\n/usr/x.h:3:1: error: there\n"
+    ) == {3}
+    assert refused(tmp_path, f"{source}:4:2: error: no\n") == {4}
+    with pytest.raises(ListError, match="unrelated"):
+        refused(tmp_path, f"{source}:12:1: error: unrelated\n")
+
+
+def test_a_source_is_compiled_anew_when_something_that_it_includes_changed(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    texts = {
+        "a.cpp": '#include "b.hpp"\n#include <vector>\n',
+        "b.hpp": '#include "deep/c.hpp"\n',
+        "deep/d.hpp": "",
+    }
+    texts |= {"deep/c.hpp": '  # include "d.hpp"\n#include "b.hpp"\n', "e.hpp": ""}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = included(tmp_path / "a.cpp", [tmp_path], {})
+    assert {str(one.relative_to(tmp_path)) for one in found} == texts.keys() - {"e.hpp"}
 
 
 def test_a_table_has_rates_of_what_was_seen(ranked: list[Change], capsys: pytest.CaptureFixture[str]) -> None:

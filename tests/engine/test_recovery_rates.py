@@ -146,3 +146,18 @@ def test_what_the_application_held_back_does_not_lower_a_bandwidth():
         at, number = at + 1000, number + 5
         sender.ack(at, number, echo_ms=at - 1000)
     assert float(sender.engine.pacing_bytes_per_ns) > 0.3 * before
+
+
+def test_a_full_segment_alone_is_not_taken_for_one_whose_ack_waited():
+    # 20 segments a second over 1 s there and back. One after BBR's 10 s takes 2 s: a full one, whose ACK waits for
+    # no other (tcp_clean_rtx_queue: FLAG_ACK_MAYBE_DELAYED), so that the least round trip is 2 s from then on, and
+    # 2.885 x 20 x 2 segments may be under way, not 2.885 x 20 x 1 of which 70 are more.
+    sender = Sender("bbr", option_bytes=0)
+    sender.send(*[0] * 20)
+    sender.ack(1000, 20)
+    sender.send(9100)
+    sender.ack(11_100, 21)
+    sender.send(*[12_000] * 20)
+    sender.engine.cwnd = 70
+    sender.ack(14_000, 41)
+    assert sender.engine.cwnd == 90
