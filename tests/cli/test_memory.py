@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
+import resource
+import sys
 
 import pytest
 from dstcc_cli import memory
 from dstcc_cli.memory import BLAS_BYTES, OF_MEMORY, _Guard, lacks_memory
+
+from dstcc.errors import MissingCapabilityError
 
 
 def raised(*errors: Exception, said: bool = True) -> Exception:
@@ -53,3 +58,62 @@ def test_openblas_is_not_imported_where_it_has_no_room(monkeypatch: pytest.Monke
         _Guard().find_spec("numpy")
     assert asked == [BLAS_BYTES]
     assert _Guard().find_spec("json") is None, "others are not looked at"
+
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("stack", "addresses", "said"),
+    [
+        (-1, -1, None),
+        (512 << 10, 1024 * MB, None),
+        ((512 << 10) - 1, -1, "`ulimit -s` leaves 511 kB of stack: a command needs 512 at least"),
+        (128 << 10, 1024 * MB, "`ulimit -s` leaves 128 kB of stack: a command needs 512 at least"),
+        (-1, 1024 * MB - 1, "`ulimit -v` leaves 1023 MB of memory: a command needs 1024 at least"),
+        (8 * MB, 300 * MB, "`ulimit -v` leaves 300 MB of memory: a command needs 1024 at least"),
+    ],
+)
+def test_a_command_starts_within_these_limits(
+    monkeypatch: pytest.MonkeyPatch, stack: int, addresses: int, said: str | None
+) -> None:
+    """The soft limit counts, the first of two; -1 is none."""
+    soft = {resource.RLIMIT_STACK: stack, resource.RLIMIT_AS: addresses}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (soft[which], 7))
+    assert resource.RLIM_INFINITY == -1
+    if said is None:
+        memory.least_memory()
+        return
+    with pytest.raises(MissingCapabilityError) as error:
+        memory.least_memory()
+    assert str(error.value) == said
+
+
+def test_the_guard_stands_once_and_before_all_other_finders(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [one for one in sys.meta_path if not isinstance(one, _Guard)]
+    monkeypatch.setattr(sys, "meta_path", before.copy())
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    memory.guard()
+    memory.guard()
+    assert [type(one) for one in sys.meta_path[:2]] == [_Guard, type(before[0])]
+    assert sys.meta_path[1:] == before
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    memory.guard()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+
+
+def test_openblas_is_imported_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    closed: list[bool] = []
+
+    class Room:
+        def __init__(self, handle: int, size: int) -> None:
+            asked.append((handle, size))
+
+        def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr(memory, "mmap", Room)
+    assert _Guard().find_spec("scipy.linalg") is None
+    assert asked == [(-1, 128 * MB)] and closed == [True]
