@@ -1,4 +1,4 @@
-"""How much PBQ's training decides: docs/tables/pbq-trainings.csv.
+"""How much PBQ's training decides.
 
     python -m experiments.pbq_trainings -o FOLDER [--trainings 5] [--seeds 5]
 

@@ -59,13 +59,14 @@ TUNED = f'congestion = "cubic", {LANES}, initial_cwnd = 2500'
 OURS = 'controller = "dstcc"'
 RULE = "tuned rule, told"
 TOLD = ("dstcc, told", "coded, told", "gru-mpc, told", RULE, "ltp, told")
+CODED = 'congestion = "open-loop", mode = "coded", handshake = false'
 TRANSPORTS = {
     "dstcc": OURS,
     "dstcc, told": f"{OURS}, told_rates = true",
     **{f"dstcc, up {kbps}": OURS for kbps in UPLINKS},
-    "coded, told": 'congestion = "open-loop", mode = "coded", handshake = false',
-    "gru-mpc, told": 'congestion = "open-loop", mode = "coded", handshake = false, controller = "gru-mpc"',
-    RULE: 'congestion = "open-loop", mode = "coded", handshake = false',
+    "coded, told": CODED,
+    "gru-mpc, told": f'{CODED}, controller = "gru-mpc"',
+    RULE: CODED,
     "ltp, told": f'congestion = "ltp", {LANES}',
     "cubic": TUNED,
     "dstcc-lanes": f'controller = "dstcc-lanes", controller_lanes = 16, {LANES}',

@@ -84,7 +84,7 @@ public:
         heard_ns_ = now;
         if (slot_ns_ == 0 || tcp.gap_ns == 0 || !far_.found()) return;
         look_further(tcp, now);
-        limit(tcp);
+        bound(tcp);
     }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         close_slots(tcp, now);
@@ -182,12 +182,12 @@ private:
         slot.queue_seen = true;
         slot.rate = shown;
         limit_->update(slot);
-        limit(tcp);
+        bound(tcp);
         tcp.ahead_ns = far_.ahead();
         tcp.far_found = far_.found();
         delivered_ = lost_ = 0;
         slot_wait_ = 0;
-        const bool whole = was_up_ && in_contact(tcp);
+        const bool whole = was_up_ && in_contact(tcp);  // reports of a slot that an outage cut short are few
         was_up_ = in_contact(tcp);
         if (whole && reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
             slot_ns_ *= 2;
@@ -205,9 +205,9 @@ private:
         far_limit_ = far_.pace(now, each * static_cast<double>(tcp.in_flight()), queue_->share(),
                                std::max<Time>(2 * tcp.light_ns, 1), tcp.spare_ns, {tcp.until_gap_ns, tcp.gap_ns});
     }
-    void limit(const TcpState& tcp) {
-        const double least =
-            tcp.wire_bytes * 1.0 / static_cast<double>(slot_ns_);  // a packet a slot goes on to be heard of
+    void bound(const TcpState& tcp) {
+        // A packet a slot goes on to be heard of.
+        const double least = tcp.wire_bytes / static_cast<double>(slot_ns_);
         const bool judged = !told_ || far_.found();
         most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
         most_ = std::max(std::min(far_limit_, most_), least);
