@@ -756,6 +756,8 @@ class TransportStats:
     queue_p95_s: float = math.nan
     """The 95th percentile of the wait in the sender's queues; NaN where nothing was sent."""
     data_packets: int = 0
+    run_packets: int = 0
+    """Of these, what the engine carried in runs: its own cost only, as ``events``."""
     dropped_queue_packets: int = 0
     lost_channel_packets: int = 0
     timeouts: int = 0

@@ -57,7 +57,7 @@ bool Earth::handle_segment(Time now, std::size_t link, const Segment& segment, d
     if (!known) return false;
     const std::uint32_t block = *known;
     const auto tell = [&](DownSegment::Kind kind, std::int64_t number) {
-        receiving.handle_segment(now, link, {now, number, block, kind, 0}, {});
+        receiving.handle_segment(now, link, {now, number, block, kind, 0, 0}, {});
         return true;
     };
     if (segment.type == Type::kReportAck)
@@ -75,7 +75,7 @@ bool Earth::handle_segment(Time now, std::size_t link, const Segment& segment, d
     const bool red = segment.type < Type::kGreen;
     if (!place || place->end != place->begin + 1 || red != blocks_.red(block) || segment.service != kService)
         return false;
-    DownSegment down{now, place->begin, block, DownSegment::kData, 0};
+    DownSegment down{now, place->begin, block, DownSegment::kData, 0, 0};
     std::vector<Range> scope;
     if (is_checkpoint(segment.type)) {
         const std::optional<Range> asked = scope_of(block, segment, place->begin);
@@ -129,7 +129,7 @@ bool Earth::handle_repair(Time now, std::size_t link, const Datagram& datagram, 
         of.parts.clear();
         for (const auto& [block, segments] : parts) of.parts.push_back({block, segments});
     }
-    receiving.handle_segment(now, link, {now, static_cast<std::int64_t>(repair->matrix), 0, DownSegment::kParity, 0},
+    receiving.handle_segment(now, link, {now, static_cast<std::int64_t>(repair->matrix), 0, DownSegment::kParity, 0, 0},
                              {});
     return true;
 }

@@ -11,7 +11,7 @@ import numpy as np
 from dstcc.engine import EngineResult
 
 PARTS = ("objects", "samples", "totals", "cost", "flows", "trace", "coding", "nodes", "values", "bound")
-COST = ("events", "engine_peak_bytes", "reorder_peak_bytes")
+COST = ("events", "run_packets", "engine_peak_bytes", "reorder_peak_bytes")
 
 
 class Digest:

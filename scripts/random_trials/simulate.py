@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -55,7 +56,7 @@ def way_of(seed: int, trial: Trial) -> Way:
 
 
 def _again(seed: int, trial: Trial, way: Way) -> Iterator[tuple[str, Way]]:
-    """Other ways to the same result: once more; beside another trial in threads; slot by slot.
+    """Other ways to the same result: once more; beside another trial in threads; slot by slot; packet by packet.
 
     A stepper runs one connection, so trials of a sender that restarts have no way slot by slot.
     """
@@ -70,6 +71,20 @@ def _again(seed: int, trial: Trial, way: Way) -> Iterator[tuple[str, Way]]:
         yield "slot by slot", lambda config: run_steered(seed, trial, config, silent=True)
     if trial.kind == "coded" and trial.number % 4 == 2 and one:
         yield "slot by slot", lambda config: run_coded(seed, trial, config, silent=True)
+    if trial.kind == "ltp":
+        yield "packet by packet", lambda config: _by_packet(way, config)
+
+
+def _by_packet(way: Way, config: EngineConfig) -> EngineResult:
+    given = os.environ.get("DSTCC_ENGINE")
+    os.environ["DSTCC_ENGINE"] = "packets"
+    try:
+        return way(config)
+    finally:
+        if given is None:
+            del os.environ["DSTCC_ENGINE"]
+        else:
+            os.environ["DSTCC_ENGINE"] = given
 
 
 def _in_threads(way: Way, config: EngineConfig) -> EngineResult:

@@ -86,7 +86,7 @@ void bind_structures(py::module_& engine) {
         .def("take", &DemandTree::take, py::arg("chunk"), py::arg("bytes"));
     py::class_<LogHistogram>(m, "LogHistogram")
         .def(py::init<>())
-        .def("add", &LogHistogram::add, py::arg("value"))
+        .def("add", &LogHistogram::add, py::arg("value"), py::arg("times") = 1)
         .def("quantile", &LogHistogram::quantile, py::arg("q"));
 }
 

@@ -14,7 +14,7 @@ namespace dstcc {
 // Counts per 1/16 octave: a quantile within 5 % at a few instructions a packet.
 class LogHistogram {
 public:
-    void add(Time value) { ++counts_[bin(value)]; }
+    void add(Time value, std::int64_t times = 1) { counts_[bin(value)] += times; }
     double quantile(double q) const;
 
 private:

@@ -69,9 +69,11 @@ private:
         std::uint32_t under_way = 0;  // segments
         bool sent = false, closed = false, complete = false, given_up = false;
     };
-    void leave(std::uint32_t layer) { ++layers_[layer].under_way; }
-    void arrive(std::uint32_t layer) {
-        --layers_[layer].under_way;
+    void leave(std::uint32_t layer, std::int64_t segments = 1) {
+        layers_[layer].under_way += static_cast<std::uint32_t>(segments);
+    }
+    void arrive(std::uint32_t layer, std::int64_t segments = 1) {
+        layers_[layer].under_way -= static_cast<std::uint32_t>(segments);
         give_up_if_lost(layer);
         forget_if_over(layer);
     }

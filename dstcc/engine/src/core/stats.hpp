@@ -20,6 +20,7 @@ namespace dstcc {
     COUNT(hol_payload_bytes)               \
     COUNT(rtt_samples)                     \
     COUNT(data_packets)                    \
+    COUNT(run_packets)                     \
     COUNT(dropped_queue_packets)           \
     COUNT(lost_channel_packets)            \
     COUNT(timeouts)                        \

@@ -65,6 +65,68 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
     return {last_arrival_ns_, start - now};
 }
 
+void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
+    for (std::int64_t place = 0; place < run.count;) {
+        const std::int64_t count = at_once(run, place, bytes);
+        if (count > 0) {
+            const Time departs = run.at(place) + slot_ns_;
+            if (lossless_)
+                out.arrives(place, {departs + first_delay_ns_, run.spacing, count});
+            else
+                draw(run, place, count, out);
+            out.waited(0, count);
+            sent_ += count;
+            busy_ns_ = run.at(place + count - 1) + slot_ns_;
+            place += count;
+        } else {
+            const Passage passage = transmit(run.at(place), bytes);
+            if (passage.wait_ns >= 0) out.waited(passage.wait_ns, 1);
+            if (passage.arrive_ns != kNever) out.arrives(place, {passage.arrive_ns, 0, 1});
+            ++place;
+        }
+    }
+}
+
+// How many packets of a run, from one on, find the line free, and are lost by draws of a constant probability at most.
+std::int64_t Direction::at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const {
+    const Time start = run.at(place);
+    if (!steady_ || bytes != full_bytes_ || run.spacing < slot_ns_ || busy_ns_ > start) return 0;
+    if (!lossless_ && loss_.constant() == nullptr) return 0;
+    const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;  // by then service has ended
+    if (lit < start + slot_ns_) return 0;
+    return std::min(run.count - place, (lit - slot_ns_ - start) / run.spacing + 1);
+}
+
+void Direction::draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {
+    const ConstantLoss loss = *loss_.constant();
+    const Time later = slot_ns_ + first_delay_ns_;
+    draw_in_slot(run.at(place), full_bytes_);
+    std::int64_t from = 0;  // of those that arrive since the last that is lost
+    const auto lose = [&](std::int64_t k) {
+        if (k > from) out.arrives(place + from, {run.at(place + from) + later, run.spacing, k - from});
+        from = k + 1;
+    };
+    if (run.spacing == slot_ns_) {  // one a slot
+        const std::int64_t slot = slot_;
+        for (std::int64_t k = 0; k < count; ++k)
+            if (__builtin_expect(loss.lost(slot + k, 0), 0)) {
+                ++lost_;
+                lose(k);
+            }
+        slot_ += count - 1;
+        slot_end_ns_ += (count - 1) * slot_ns_;
+        if (count > 1) nth_ = 1;
+    } else {
+        for (std::int64_t k = 0; k < count; ++k) {
+            if (k > 0) draw_in_slot(run.at(place + k), full_bytes_);
+            if (!loss.lost(slot_, 0)) continue;
+            ++lost_;
+            lose(k);
+        }
+    }
+    lose(count);
+}
+
 std::int64_t Direction::count_delivering(Time& next, Time to) {
     std::int64_t packets = 0;
     for (std::int64_t slot = next / slot_ns_; next < to;) {

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <vector>
 
+#include "core/run.hpp"
 #include "link/delay.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
@@ -21,6 +23,33 @@ namespace dstcc {
 
 // Announced and unannounced outages of a direction as one list, rising and disjoint.
 std::vector<std::pair<Time, Time>> all_outages(const LinkConfig& link, bool up);
+
+// What became of a run of packets: of those that arrive the place in the run, and how long those that found room waited.
+struct RunPassage {
+    struct Waits {
+        Time wait_ns;
+        std::int64_t count;
+    };
+    std::vector<Stretch> arrive;
+    std::vector<Waits> waits;
+
+    void clear() {
+        arrive.clear();
+        waits.clear();
+    }
+    void arrives(std::int64_t place, const Run& at) {
+        if (!arrive.empty() && arrive.back().place + arrive.back().arrivals.count == place &&
+            arrive.back().arrivals.append(at))
+            return;
+        arrive.push_back({place, at});
+    }
+    void waited(Time wait_ns, std::int64_t count) {
+        if (waits.empty() || waits.back().wait_ns != wait_ns)
+            waits.push_back({wait_ns, count});
+        else
+            waits.back().count += count;
+    }
+};
 
 class Direction {
 public:
@@ -46,6 +75,8 @@ public:
         if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, wait};
         return {busy_ns_ + first_delay_ns_, wait};
     }
+    // The same for one packet after another at the times of a run; full ones that find the line free all at once.
+    void transmit(const Run& run, std::uint32_t bytes, RunPassage& out);
 
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
@@ -102,6 +133,8 @@ private:
         last_service_ns_ = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
     }
     [[gnu::noinline]] Passage transmit_unsteady(Time now, std::uint32_t bytes);
+    std::int64_t at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const;
+    void draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out);
     // Is what is in service from `start` to `busy_ns_` lost?
     [[gnu::noinline]] bool lost(Time start, std::uint32_t bytes) {
         const ConstantLoss* const constant = loss_.constant();

@@ -15,12 +15,15 @@ class Line {
 public:
     // `told_bps` above 0 spaces transmissions at that wire rate, always, instead of the plan's, of which it has a share
     // where several begin with one line.
-    Line(Way<Segment>& way, const PlannedWay& plan, std::uint32_t full_bytes, double told_bps, int sharers = 1)
+    // What is sent up to `unseen_ns` after its time, nobody misses (0: each at its time).
+    Line(Way<Segment>& way, const PlannedWay& plan, std::uint32_t full_bytes, double told_bps, int sharers = 1,
+         Time unseen_ns = 0)
         : way_(&way),
           plan_(&plan),
           ns_per_byte_(told_bps > 0 ? 8.0 * kNsPerS / told_bps : plan.ns_per_byte() * sharers),
           full_bytes_(full_bytes),
           full_gap_(gap_of(full_bytes)),
+          unseen_ns_(unseen_ns),
           pace_(told_bps > 0 ? RateSteps() : plan.rate()) {}
 
     // `departs_ns`: the end of service, which is when the timers of RFC 5326 start; where the queue was full, now, and the wait
@@ -36,6 +39,24 @@ public:
         if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, bytes, beside, ranges);
         return {passage.wait_ns < 0 ? now : way_->direction_->busy_ns(), passage.wait_ns};
     }
+
+    // The same at the times of a run for full segments, the first of which is given; tells how long they waited.
+    const std::vector<RunPassage::Waits>& send(const Segment& first, const Run& run) {
+        free_ns_ = run.at(run.count);
+        return way_->put(first, run, full_bytes_);
+    }
+    // As many full segments as can follow one another once it is free, while the plan has no outage and no other rate.
+    Run ahead() const {
+        const Time from = free_ns_, service = plan_->service_ns(full_bytes_);
+        const Time takes = plan_->rate().finish(from, service) - from, gap = pace_.finish(from, full_gap_) - from;
+        const auto outage = plan_->outage_after(from);
+        Time lit = outage == plan_->outages().end() ? kNever : outage->first;
+        if (plan_->rate().change_after(from) < lit) lit = plan_->rate().change_after(from) - 1;
+        const Time longest = std::max(takes, gap);
+        return {from, gap, lit - longest < from ? 0 : (lit - longest - from) / gap + 1};
+    }
+    Time unseen_ns() const { return unseen_ns_; }
+    void send_at_once() { unseen_ns_ = 0; }
 
     Time free_ns() const { return free_ns_; }
     double ns_per_byte() const { return ns_per_byte_; }  // at the most rate
@@ -65,7 +86,7 @@ private:
     const PlannedWay* plan_;
     double ns_per_byte_;
     std::uint32_t full_bytes_;
-    Time full_gap_, free_ns_ = 0;
+    Time full_gap_, unseen_ns_, free_ns_ = 0;
     RateSteps pace_;
 };
 

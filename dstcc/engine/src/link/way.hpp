@@ -7,6 +7,7 @@
 #include "core/events.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
+#include "core/run.hpp"
 #include "core/settlement.hpp"
 #include "link/network.hpp"
 #include "link/packets.hpp"
@@ -32,8 +33,7 @@ public:
     // What arrives next, and the ranges beside it.
     Segment take(std::vector<Range>& beside) {
         const Segment segment = under_way_.front();
-        under_way_.pop_front();
-        arrivals_.set(head_, under_way_.empty() ? kNever : under_way_.front().arrive_ns);
+        pop();
         beside.clear();
         for (std::uint32_t i = 0; i < segment.ranges(); ++i) {
             beside.push_back(beside_.front());
@@ -41,9 +41,33 @@ public:
         }
         return segment;
     }
-    std::int64_t under_way() const { return under_way_.size() + (beyond_ ? beyond_->under_way : 0); }
+    // What of a run at the front has arrived by then: f(segment, stretch), whose places are the segments' numbers.
+    template <class F>
+    void take_arrived(Time at, F&& f) {
+        if (under_way_.empty() || !under_way_.front().run) return;
+        Segment& front = under_way_.front();
+        while (front.number > 0) {
+            Stretch& next = stretches_.front();
+            Stretch come = next;
+            come.arrivals.count = next.arrivals.until(at);
+            if (come.arrivals.count == 0) return;
+            f(front, come);
+            settlement_->arrive(front.block, come.arrivals.count);
+            in_runs_ -= come.arrivals.count;
+            if (come.arrivals.count < next.arrivals.count) {
+                next.place += come.arrivals.count;
+                return next.arrivals.drop(come.arrivals.count);
+            }
+            stretches_.pop_front();
+            --front.number;
+        }
+        --runs_;
+        pop();
+    }
+    bool run_next() { return !under_way_.empty() && under_way_.front().run; }
+    std::int64_t under_way() const { return under_way_.size() - runs_ + in_runs_ + (beyond_ ? beyond_->under_way : 0); }
     std::int64_t peak_bytes() const {
-        return under_way_.peak_bytes() + beside_.peak_bytes() +
+        return under_way_.peak_bytes() + beside_.peak_bytes() + stretches_.peak_bytes() +
                (beyond_ ? beyond_->segments.peak_bytes() + beyond_->beside.peak_bytes() : 0);
     }
 
@@ -54,6 +78,37 @@ private:
         if (beyond_ != nullptr) return beyond_->enter(segment, at, bytes, beside, ranges);
         for (std::size_t i = 0; i < ranges; ++i) beside_.push_back(beside[i]);
         arrive(segment, at);
+    }
+    // A run of data of one block, of which the first is given. It is one record, with the time of its last arrival, as long as
+    // nothing else follows, and the number of its stretches, which lie beside it.
+    const std::vector<RunPassage::Waits>& put(const Segment& first, const Run& run, std::uint32_t bytes) {
+        passage_.clear();
+        direction_->transmit(run, bytes, passage_);
+        for (const Stretch& come : passage_.arrive) put({first.number + come.place, come.arrivals}, first);
+        return passage_.waits;
+    }
+    void put(const Stretch& come, const Segment& first) {
+        settlement_->leave(first.block, come.arrivals.count);
+        in_runs_ += come.arrivals.count;
+        Segment* last = under_way_.empty() ? nullptr : &under_way_[under_way_.end() - 1];
+        if (last == nullptr || !last->run || last->block != first.block) {
+            last = &under_way_.push_back(first);
+            last->run = 1;
+            last->number = 0;
+            ++runs_;
+        }
+        Stretch* const before = last->number == 0 ? nullptr : &stretches_[stretches_.end() - 1];
+        if (before == nullptr || before->place + before->arrivals.count != come.place ||
+            !before->arrivals.append(come.arrivals)) {
+            stretches_.push_back(come);
+            ++last->number;
+        }
+        last->arrive_ns = come.arrivals.last();
+        if (under_way_.size() == 1) arrivals_.set(head_, last->arrive_ns);
+    }
+    void pop() {
+        under_way_.pop_front();
+        arrivals_.set(head_, under_way_.empty() ? kNever : under_way_.front().arrive_ns);
     }
     // Its ranges are there already.
     void arrive(const Segment& segment, Time at) {
@@ -109,6 +164,9 @@ private:
     std::unique_ptr<Beyond> beyond_;  // points here: a way stays where it is made
     BlockRing<Segment> under_way_;
     BlockRing<Range> beside_;
+    BlockRing<Stretch> stretches_;
+    std::int64_t runs_ = 0, in_runs_ = 0;  // records that are runs, segments in them
+    RunPassage passage_;                   // of the run at hand
     QuickHeads arrivals_;
     std::size_t head_;
     Settlement* settlement_;

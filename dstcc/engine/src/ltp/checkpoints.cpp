@@ -6,7 +6,7 @@ namespace dstcc {
 // ------------------------------------------------------------------------------------------------------------- clocks
 
 void LtpSendingEnd::handle_timer(Time now, std::size_t l) {
-    now_ = now;
+    go_to(now, links_.size());
     ended_.clear();
     timers_.fire(now_, l, [&](const Timer& timer) { on_expiry(l, timer); });
 }
@@ -74,14 +74,14 @@ void LtpSendingEnd::checkpoint_expired(std::size_t l, std::uint32_t block, std::
 void LtpSendingEnd::queue_repair(std::size_t l, Repair&& repair) {
     for (const Range& gap : repair.gaps) choice_.backlog_bytes(l) += blocks_.wire_bytes(repair.block, gap);
     links_[l].repairs.push_back(std::move(repair));
-    lines_.wake(now_, l);
+    wake(l);
 }
 
 // -------------------------------------------------------------------------------------------------------- coming in
 
 void LtpSendingEnd::handle_segment(Time now, std::size_t l, const UpSegment& segment,
                                    const std::vector<Range>& claims) {
-    now_ = now;
+    go_to(now, 0);
     const Session* session = segment.kind == UpSegment::kFeedback ? nullptr : sessions_.find(segment.block);
     switch (segment.kind) {
         case UpSegment::kFeedback:

@@ -48,6 +48,10 @@ public:
     bool hopeless(std::uint32_t block) const;
     // Not even light could bring a further segment in time.
     bool past_light(Time now, Time deadline, std::size_t l) const { return deadlines_ && arrival(now, l) > deadline; }
+    // The last time at which one could still leave, on a link that leads to the other end.
+    Time last_light(std::uint32_t block, std::size_t l) const {
+        return deadlines_ ? blocks_.objects().deadline_ns[block] - links_[l].light_ns : kNever;
+    }
     bool past_light(Time now, std::uint32_t block, std::size_t l) const {
         return past_light(now, blocks_.objects().deadline_ns[block], l);
     }

@@ -60,7 +60,7 @@ void LtpSendingEnd::close_matrix(std::size_t l, std::size_t layer) {
     if (closed.planned == 0) return finish_matrix(l, number);
     choice_.backlog_bytes(l) += closed.planned * wire;
     link.parities.push_back(number);
-    lines_.wake(now_, l);
+    wake(l);
 }
 
 // False if there is no repair segment to send; also while an outage is in the way.
@@ -79,8 +79,8 @@ bool LtpSendingEnd::serve_parity(std::size_t l) {
             ++repair;
             choice_.backlog_bytes(l) -= wire;
             repair_payload_ += open.symbol_bytes;
-            const auto sent =
-                lines_[l].send(now_, {0, number, headers_[number].parts.front().block, DownSegment::kParity, 0}, wire);
+            const auto sent = lines_[l].send(
+                now_, {0, number, headers_[number].parts.front().block, DownSegment::kParity, 0, 0}, wire);
             open.departs_ns = sent.departs_ns;
             if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
             if (repair < open.planned) return true;

@@ -39,8 +39,11 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
         const PathPlans::Ends ends =
             over_nodes ? path_plans_.over_nodes(config.links[l], plans[l], full, paths_from(config, l))
                        : path_plans_.alone(plans[l], full);
-        sending_.add({down_[l], *ends.down, full, blocks_.told_bps(l), ends.sharers}, ends.clock,
-                     static_cast<std::int16_t>(subflow));
+        const LinkConfig& link = config.links[l];
+        const bool alone = runs_allowed() && !over_nodes && link.flows.empty() && link.cross_traffic.empty();
+        sending_.add(
+            {down_[l], *ends.down, full, blocks_.told_bps(l), ends.sharers, alone ? links[l].down.least_delay() : 0},
+            ends.clock, static_cast<std::int16_t>(subflow));
         receiving_.add({up_[l], *ends.up, full, 0}, ends.clock);
         subflow_.push_back(subflow);
         subflow += config.links[l].subflows;
@@ -51,7 +54,10 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
 
 Time Ltp::receive(Time at, std::size_t head) {
     const std::size_t links = down_.size();
-    if (head < links) {
+    if (head < links && down_[head].run_next()) {
+        take_arrived(at, head);
+        forget();
+    } else if (head < links) {
         const DownSegment segment = down_[head].take(beside_);
         if (!receiving_.off(at, head)) receiving_.handle_segment(at, head, segment, beside_);
         if (segment.data()) settlement_.arrive(segment.block);
@@ -99,10 +105,23 @@ void Ltp::lose_beyond(std::size_t l, const std::vector<std::uint32_t>& layers) {
     forget();
 }
 
+void Ltp::take_arrived(Time at, std::size_t l) {
+    down_[l].take_arrived(
+        at, [&](const DownSegment& of, const Stretch& stretch) { receiving_.handle_run(l, of, stretch); });
+}
+
+// Somebody looks at what there is by then; with all settled no run is under way.
+void Ltp::judge(Time now) {
+    if (finished()) return;
+    sending_.send_until(now);
+    for (std::size_t l = 0; l < down_.size(); ++l) take_arrived(now, l);
+}
+
 // Over which it went last.
 void Ltp::handle_slot(Time now) {
     sending_.handle_slot(now);
     forget();
+    judge(now);
     for (std::size_t l = 0; l < down_.size(); ++l) sampler_.take(now, l, subflow_[l], sending_.sample(now, l));
 }
 
@@ -156,6 +175,7 @@ void Ltp::add_to(TransportStats& stats) const {
     stats.repair_payload_bytes = sending_.repair_payload();
     stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload() + sending_.repair_payload();
     stats.data_packets = sending_.data_packets();
+    stats.run_packets = sending_.packets_in_runs();
     stats.rtt_sum_s = sending_.rtt_sum_s();
     stats.rtt_samples = sending_.rtt_samples();
     stats.timeouts = sending_.timeouts() + receiving_.timeouts();

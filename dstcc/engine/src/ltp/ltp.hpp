@@ -7,6 +7,9 @@
 //   green      sent once, handed up as it comes, never repeated
 //   timer      departure -> fit(departure + light) + light + margin,   margin = 2 (a full segment down + one up);
 //              fit() passes over the other end's known outages: the suspended timers of RFC 5326 sections 6.5 and 6.6
+//   run        of segments that nothing distinguishes is one record, which is put on its way and taken off it by need, at the latest
+//              when the last of it arrives: each has the time that it would have alone (core/run.hpp). Where others send on a
+//              link, or a node is on it, each segment is by itself
 //   limit      a checkpoint, report or cancellation unanswered `retry_limit` times cancels the session (RLEXC)
 //
 // ltp/sending_end.hpp says what is sent, ltp/receiving_end.hpp what becomes of it; here is what is under way between them.
@@ -40,7 +43,7 @@ public:
     static constexpr bool kAhead = false;  // whether a layer is given up depends on what is under way
     bool finished() const { return settlement_.open_ == 0; }
     static constexpr Time open_until() { return -1; }
-    void judge(Time) {}
+    void judge(Time now);
     bool rests() const { return false; }
 
     // --- at nodes that take custody (sim/hop_by_hop.hpp)
@@ -80,6 +83,7 @@ public:
     bool recovered(std::size_t object) const { return receiving_.blocks()[object].recovered; }
 
 private:
+    void take_arrived(Time at, std::size_t l);
     void forget();
 
     const EngineConfig& config_;

@@ -114,21 +114,49 @@ void LtpReceivingEnd::handle_data(std::size_t l, std::uint32_t block, std::int64
     take(block, session, bytes);
 }
 
+void LtpReceivingEnd::handle_run(std::size_t l, const DownSegment& of, const Stretch& stretch) {
+    const std::uint32_t block = of.block;
+    const Run& times = stretch.arrivals;
+    Session& session = session_of(l, block);
+    const bool red = blocks_.red(block), blocked = stretch.place > session.received.next();
+    const std::int64_t fresh = session.received.add(stretch.place, stretch.place + times.count);
+    DSTCC_CHECK(fresh == times.count && !session.deaf && !session.whole(), "a run is of what comes for the first time");
+    const std::int64_t size = blocks_.segment_bytes(block, stretch.place), bytes = size * times.count;
+    if (of.kind == DownSegment::kMember) {
+        MatrixArrival& matrix = arrival(headers_.of_block[block]);
+        matrix.members += times.count;
+        matrix.arrived += times.count;
+    }
+    arrived_payload_ += bytes;
+    BlockParts& parts = parts_[block];
+    if (parts.first_ns < 0) parts.first_ns = times.first;
+    if (red) {
+        if (blocked) hol_payload_ += bytes;
+        const ByteTime pairs = static_cast<ByteTime>(times.count) * (times.count - 1) / 2;
+        session.held_byte_ns +=
+            bytes * static_cast<ByteTime>(times.first - parts.first_ns) + pairs * size * times.spacing;
+    } else {
+        parts.delivered_bytes += bytes;
+        delivered_payload_ += bytes;
+        last_delivery_ns_ = std::max(last_delivery_ns_, times.last());
+    }
+}
+
 // New bytes of a block, arrived or brought back.
 void LtpReceivingEnd::take(std::uint32_t block, Session& session, std::int64_t bytes) {
     BlockParts& parts = parts_[block];
     if (parts.first_ns < 0) parts.first_ns = now_;
-    const double since_first = static_cast<double>(now_ - parts.first_ns) / kNsPerS;
+    const ByteTime since_first = now_ - parts.first_ns;
     const bool red = blocks_.red(block), whole = session.whole();
-    if (red) session.held_byte_s += static_cast<double>(bytes) * since_first;
+    if (red) session.held_byte_ns += bytes * since_first;
     const std::int64_t up = !red ? bytes : whole ? blocks_.payload(block) : 0;
     if (up > 0) {
         parts.delivered_bytes += up;
         delivered_payload_ += up;
-        last_delivery_ns_ = now_;
+        last_delivery_ns_ = std::max(last_delivery_ns_, now_);
     }
     if (!whole) return;
-    if (red) hol_wait_byte_s_ += static_cast<double>(up) * since_first - session.held_byte_s;
+    if (red) hol_wait_byte_s_ += static_cast<double>(up * since_first - session.held_byte_ns) / kNsPerS;
     DSTCC_CHECK(parts.delivered_bytes == blocks_.payload(block) && parts.complete_ns < 0, "bytes are delivered once");
     parts.complete_ns = now_;
     came_over_[block] = static_cast<std::uint16_t>(session.link);

@@ -20,6 +20,8 @@
 
 namespace dstcc {
 
+__extension__ typedef __int128 ByteTime;  // bytes x nanoseconds, whole
+
 // What has arrived of a block.
 struct BlockParts {
     Time first_ns = -1, complete_ns = -1;
@@ -42,6 +44,9 @@ public:
 
     // --- what happens to it
     void handle_segment(Time now, std::size_t l, const DownSegment& segment, const std::vector<Range>& scope);
+    // Segments of a block that come for the first time and are not its last, by then: their times are with them. What is told of
+    // them depends on no other block.
+    void handle_run(std::size_t l, const DownSegment& of, const Stretch& stretch);
     void handle_line(Time now, std::size_t l);  // the line is free
     void handle_timer(Time now, std::size_t l);
     // Light from the last segment of a matrix is here, as both ends tell from the rate and the plan.
@@ -92,7 +97,7 @@ private:
         bool held = false;                    // its first checkpoint waits for a matrix
         bool forgotten = false;
         Time refusal_expires_ns = kNever;
-        double held_byte_s = 0;  // Σ bytes × arrival, from the first arrival on
+        ByteTime held_byte_ns = 0;  // Σ bytes × arrival, from the first arrival on
         bool whole() const { return received.next() == segments; }
     };
     struct Control {

@@ -18,7 +18,7 @@ struct DownSegment {
     Time arrive_ns;
     std::int64_t number;  // of data its place in the block; kReportAck: the report's serial; kParity: the matrix
     std::uint32_t block;  // which is its session; kParity: one of the matrix
-    std::uint32_t kind : 4, checkpoint : 28;  // its serial; 0 for none
+    std::uint32_t kind : 4, checkpoint : 27, run : 1;  // its serial, 0 for none; run: of several (link/way.hpp)
 
     bool data() const { return kind <= kMember; }
     bool of_layer() const { return kind <= kParity; }

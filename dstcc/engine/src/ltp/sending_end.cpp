@@ -31,21 +31,22 @@ void LtpSendingEnd::add(const Line<DownSegment>& line, const AnswerClock& clock,
 }
 
 Time LtpSendingEnd::handle_release(Time now) {
-    now_ = now;
+    go_to(now, links_.size());
     const auto& release = blocks_.objects().release_ns;
     for (; released_ < release.size() && release[released_] <= now_; ++released_)
         if (!layers_[released_].given_up)
             choice_.wait(static_cast<std::uint32_t>(released_));  // else lost while it booted
-    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+    for (std::size_t l = 0; l < links_.size(); ++l)
+        if (links_[l].plain_until <= now_) wake(l);  // else a block is being sent
     return released_ < release.size() ? release[released_] : kNever;
 }
 
 void LtpSendingEnd::handle_custody(Time now, std::uint32_t block) {
-    now_ = now;
+    go_to(now, links_.size());
     layers_[block].given_up = false;
     settlement_.begin(block);
     choice_.wait_among(block);
-    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+    for (std::size_t l = 0; l < links_.size(); ++l) wake(l);
 }
 
 void LtpSendingEnd::turn_off(Time now, Time until) {
@@ -71,19 +72,90 @@ void LtpSendingEnd::lose(const std::vector<std::uint32_t>& blocks) {
 
 // What has been put off may have become urgent, or hopeless.
 void LtpSendingEnd::handle_slot(Time now) {
-    now_ = now;
+    send_until(now);
     choice_.handle_slot(now_);
-    for (std::size_t l = 0; l < links_.size(); ++l) lines_.wake(now_, l);
+    for (std::size_t l = 0; l < links_.size(); ++l) wake(l);
+}
+
+void LtpSendingEnd::send_until(Time now) {
+    go_to(now, links_.size());
+    for (std::size_t l = 0; l < links_.size(); ++l) catch_up(l);
 }
 
 // ------------------------------------------------------------------------------------------------------- going out
 
-void LtpSendingEnd::handle_line(Time now, std::size_t l) {
+void LtpSendingEnd::go_to(Time now, std::size_t turn) {
     now_ = now;
+    turn_ = turn;
+}
+
+// Put on the line what follows in the block, as far as it should be there by now.
+void LtpSendingEnd::catch_up(std::size_t l) {
+    Link& link = links_[l];
+    Line<DownSegment>& line = lines_[l];
+    const Time to = std::min(link.plain_until, l < turn_ ? now_ + 1 : now_);
+    if (line.free_ns() >= to) return;
+    Run run = line.ahead();
+    run.count = run.until(to - 1);
+    const auto block = static_cast<std::uint32_t>(link.current);
+    const std::int64_t count = run.count, first = link.next_segment;
+    const std::int64_t payload = blocks_.payload_bytes(block, {first, first + count});
+    LayerSending& layer = layers_[block];
+    MatrixSending* const matrix = matrix_of(block);
+    link.next_segment += count;
+    link.counts.sent_segments += count;
+    link.counts.inflight_segments += count;
+    choice_.backlog_bytes(l) -= blocks_.wire_bytes(block, {first, first + count});
+    sessions_.find(block)->in_the_dark += count;
+    data_packets_ += count;
+    packets_in_runs_ += count;
+    new_payload_ += payload;
+    layer.sent_bytes += payload;
+    layer.offset += payload;
+    if (matrix != nullptr) {
+        MatrixHeader& header = headers_[headers_.of_block[block]];
+        header.source += count;
+        header.parts.back().segments += count;
+        matrix->symbol_bytes = std::max(matrix->symbol_bytes, blocks_.segment_bytes(block, first));
+    }
+    const DownSegment segment{0, first, block, matrix == nullptr ? DownSegment::kData : DownSegment::kMember, 0, 0};
+    for (const auto& [wait_ns, times] : line.send(segment, run)) waits_.add(wait_ns, times);
+}
+
+// Something else is to be sent.
+void LtpSendingEnd::wake(std::size_t l) {
+    catch_up(l);
+    links_[l].plain_until = 0;
+    lines_.wake(now_, l);
+}
+
+// The line is served when it is free, or later if only segments of the block are to follow that nobody misses until then.
+void LtpSendingEnd::look_ahead(std::size_t l) {
+    Link& link = links_[l];
+    const Time free = lines_[l].free_ns(), unseen = lines_[l].unseen_ns();
+    link.plain_until = 0;
+    lines_.serve(l, free);
+    if (unseen == 0 || link.current < 0 || !link.control.empty() || !link.repairs.empty() || !link.parities.empty())
+        return;
+    const auto block = static_cast<std::uint32_t>(link.current);
+    const Session* const session = sending(block);
+    if (session == nullptr) return;
+    Run run = lines_[l].ahead();
+    run.count = std::min(run.count, session->segments - 1 - link.next_segment);  // the last one closes the block
+    run.count = run.until(choice_.last_light(block, l));
+    if (run.count <= 0) return;
+    link.plain_until = run.at(run.count);
+    lines_.serve(l, std::min(link.plain_until, std::max(free, free + unseen - 1)));
+}
+
+void LtpSendingEnd::handle_line(Time now, std::size_t l) {
+    go_to(now, l);
+    catch_up(l);
     lines_.serve(l, kNever);
-    if (lines_[l].free_ns() > now_) return lines_.serve(l, lines_[l].free_ns());
+    if (lines_[l].free_ns() > now_) return look_ahead(l);
+    links_[l].plain_until = 0;
     if (!links_[l].control.empty() ? serve_control(l) : serve_repair(l) || serve_parity(l) || serve_block(l))
-        lines_.serve(l, lines_[l].free_ns());
+        look_ahead(l);
 }
 
 bool LtpSendingEnd::serve_control(std::size_t l) {
@@ -91,7 +163,7 @@ bool LtpSendingEnd::serve_control(std::size_t l) {
     if (!lines_.lit(now_, l, blocks_.control_bytes())) return false;
     const Control entry = link.control.front();
     link.control.pop_front();
-    const auto sent = lines_[l].send(now_, {0, entry.serial, entry.block, entry.kind, 0}, blocks_.control_bytes());
+    const auto sent = lines_[l].send(now_, {0, entry.serial, entry.block, entry.kind, 0, 0}, blocks_.control_bytes());
     ++control_packets_;
     Session* session = sessions_.find(entry.block);
     if (entry.kind != DownSegment::kCancel || session == nullptr || !session->cancelling) return true;
@@ -187,6 +259,7 @@ bool LtpSendingEnd::begin_block(std::size_t l) {
         return false;
     }
     if (!choice_.bound(l) && (!choice_.any_wait() || !lines_.lit(now_, l, blocks_.full_bytes()))) return false;
+    for (std::size_t other = 0; other < links_.size(); ++other) catch_up(other);
     if (!choice_.feed(now_, l)) return false;
     const std::uint32_t block = choice_.next(l);
     if (!lines_.lit(now_, l, blocks_.segment_bytes(block, 0) + blocks_.control_bytes())) return false;
@@ -241,7 +314,7 @@ Time LtpSendingEnd::send_segment(std::size_t l, std::uint32_t block, std::int64_
     const auto sent =
         lines_[l].send(now_,
                        {0, segment, block, matrix == nullptr ? DownSegment::kData : DownSegment::kMember,
-                        checkpoint == nullptr ? 0 : checkpoint->serial},
+                        checkpoint == nullptr ? 0 : checkpoint->serial, 0},
                        bytes + blocks_.control_bytes(), checkpoint == nullptr ? nullptr : &checkpoint->scope,
                        checkpoint == nullptr ? 0 : 1);
     if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
@@ -250,7 +323,7 @@ Time LtpSendingEnd::send_segment(std::size_t l, std::uint32_t block, std::int64_
 
 void LtpSendingEnd::control(std::size_t l, DownSegment::Kind kind, std::uint32_t block, std::uint32_t serial) {
     links_[l].control.push_back({kind, block, serial});
-    lines_.wake(now_, l);
+    wake(l);
 }
 
 // ----------------------------------------------------------------------------------------------------------- the end
@@ -279,7 +352,7 @@ void LtpSendingEnd::put_off(std::size_t l, std::uint32_t block) {
     if (choice_.held_until(l) > now_) return;
     link.hold_off = std::min(std::max(2 * link.hold_off, link.clock.due_up(now_) - now_), kLongestHoldOff);
     choice_.hold(l, now_ + link.hold_off);
-    lines_.wake(now_, l);
+    wake(l);
 }
 
 // Without a word to the other end.

@@ -3,6 +3,8 @@
 //   session   kSending, until every segment of a red block is claimed, or a green one is out
 //             kSending -> kCancelling, when a checkpoint stays unanswered or the deadline has passed, until that is acknowledged
 //   turn      on a link control segments, repairs, repair segments of matrices, blocks begun, new blocks (ltp/choice.hpp)
+//   run       what follows in a block leaves at equal spacing while nothing of an earlier turn waits: the line is served again only
+//             where that ends, or before the first of it could arrive; whoever looks at the line before has it catch up
 //   known     its own queues and lines, the contact plans, and what reports say
 //
 // ltp/checkpoints.cpp has what reports and timers do, ltp/encoding.cpp the matrices.
@@ -48,10 +50,15 @@ public:
     void handle_timer(Time now, std::size_t l);
     Time handle_release(Time now);  // when the next block is due
     void handle_slot(Time now);
+    // Up to and including then all has been put on the lines.
+    void send_until(Time now);
     // --- at a node that sends on what others have captured (sim/hop_by_hop.hpp)
     // Nothing is captured here.
     void capture_nothing() { released_ = blocks_.size(); }
-    void go_on(std::size_t l, const Onward& onward) { choice_.go_on(l, onward); }
+    void go_on(std::size_t l, const Onward& onward) {
+        choice_.go_on(l, onward);
+        lines_[l].send_at_once();
+    }
     // It has custody of a block.
     void handle_custody(Time now, std::uint32_t block);
     // Its node restarts, and neither receives nor sends until then.
@@ -82,6 +89,7 @@ public:
     std::int64_t repeated_payload() const { return repeated_payload_; }
     std::int64_t repair_payload() const { return repair_payload_; }
     std::int64_t data_packets() const { return data_packets_; }
+    std::int64_t packets_in_runs() const { return packets_in_runs_; }
     std::int64_t control_packets() const { return control_packets_; }
     std::int64_t timeouts() const { return timeouts_; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
@@ -135,10 +143,15 @@ private:
         std::vector<std::int64_t> open_matrix;        // by layer; -1: none
         std::deque<std::int64_t> parities;            // matrices with repair segments to send
         Sample counts;
-        Time hold_off = 0;  // for how long the last refusal held it
+        Time hold_off = 0;     // for how long the last refusal held it
+        Time plain_until = 0;  // before then the line has nothing to send but what follows in the block
     };
 
     // ltp/sending_end.cpp
+    void go_to(Time now, std::size_t turn);
+    void catch_up(std::size_t l);
+    void wake(std::size_t l);
+    void look_ahead(std::size_t l);
     bool serve_control(std::size_t l);
     bool serve_repair(std::size_t l);
     bool serve_block(std::size_t l);
@@ -189,14 +202,15 @@ private:
     std::vector<std::int64_t> acknowledged_;  // bytes, by block
     BlockChoice choice_;
     Time now_ = 0;
+    std::size_t turn_ = 0;  // lines before that have sent at `now_`
     std::vector<Link> links_;
     Sessions<Session> sessions_;
     std::deque<MatrixSending> matrices_;
     std::vector<std::int64_t> ended_;
     std::size_t released_ = 0;
     LogHistogram waits_;
-    std::int64_t new_payload_ = 0, repeated_payload_ = 0, repair_payload_ = 0, data_packets_ = 0, control_packets_ = 0,
-                 timeouts_ = 0, rtt_samples_ = 0;
+    std::int64_t new_payload_ = 0, repeated_payload_ = 0, repair_payload_ = 0, data_packets_ = 0, packets_in_runs_ = 0,
+                 control_packets_ = 0, timeouts_ = 0, rtt_samples_ = 0;
     double rtt_sum_s_ = 0;
     Time first_send_ns_ = -1;
 };

@@ -1,6 +1,16 @@
 #include "sim/trial.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 namespace dstcc {
+
+bool runs_allowed() {
+    const char* const engine = std::getenv("DSTCC_ENGINE");
+    if (engine == nullptr || std::strcmp(engine, "runs") == 0) return true;
+    if (std::strcmp(engine, "packets") == 0) return false;
+    throw std::invalid_argument("DSTCC_ENGINE is \"" + std::string(engine) + "\"; it may be \"runs\" or \"packets\"");
+}
 
 std::size_t count_sources(const EngineConfig& config) {
     std::size_t sources = 0;

@@ -113,6 +113,8 @@ private:
 
 // ----------------------------------------------------------------------------------------------------- setting up
 
+// Whether packets go in runs where that changes nothing but the cost (core/run.hpp); with DSTCC_ENGINE=packets none does.
+bool runs_allowed();
 std::size_t count_sources(const EngineConfig& config);
 std::vector<ContactPlan> make_plans(const EngineConfig& config);
 inline Time later(Time at, Time by) { return at < kNever - by ? at + by : kNever; }

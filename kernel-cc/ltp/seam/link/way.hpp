@@ -44,7 +44,19 @@ private:
         carrier_->send(link_, segment, beside, ranges);
     }
 
+    const std::vector<RunPassage::Waits>& put(const Segment& first, const Run& run, std::uint32_t bytes) {
+        passage_.clear();
+        for (std::int64_t k = 0; k < run.count; ++k) {
+            Segment segment = first;
+            segment.number += k;
+            passage_.waited(direction_->transmit(run.at(k), bytes).wait_ns, 1);
+            carrier_->send(link_, segment, nullptr, 0);
+        }
+        return passage_.waits;
+    }
+
     Own direction_;
+    RunPassage passage_;
     Carrier<Segment>* carrier_;
     std::size_t link_;
 };
