@@ -13,9 +13,9 @@ many the clairvoyant bound is taken too, of coded ones also the law's. They are 
 one core.
 
 The parts of a result, each with its own digest: `objects` (with the time of the end), `samples`, `totals`, `cost` (the
-four totals that say what the engine itself spent: events, run_packets, engine_peak_bytes, reorder_peak_bytes), `flows`, `trace`
-(packets and steps), `coding` (blocks and what they brought back), `nodes` (these and their hops), `values` (what the
-agent saw in each slot), `bound`.
+four totals that say what the engine itself spent: events, run_packets, engine_peak_bytes, reorder_peak_bytes), `flows`,
+`trace` (packets and steps), `coding` (blocks and what they brought back), `nodes` (and their hops), `values` (what
+the agent saw in each slot), `bound`.
 --ignore leaves a part out of the comparison. An error that the engine raises counts as a result.
 
 Exit status 1: some trial differs. 2: FILE holds other trials than these.

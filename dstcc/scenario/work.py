@@ -1,8 +1,10 @@
 """What a trial takes, estimated before it runs, and limits above which it is refused.
 
-    events   per data packet 4 and 4 more per further hop, per datagram of others 2, per burst or gap 2, per slot 1
+    events   per data packet 4 and 4 more per further hop, per datagram of others 2, per burst or gap 2, per slot 1;
+             of ``ltp`` in runs per packet 1/4 and per layer 6
     memory   of a trial, beside what the process takes by itself: 4 MB, per object 400 bytes, per sample 260,
-             per packet in flight or in a queue 60, per lane 256; 100 more per packet of a trial that keeps them
+             per packet in flight or in a queue 60 (in runs 16), per lane 256; 100 more per packet of a trial
+             that keeps them
     bytes    of a run's folder: per object 16, per sample 24, per packet of a log 500
 
 A data packet is one that the video has or a link can carry, whichever is less; a flow without an end fills its link.
@@ -26,8 +28,10 @@ from .fields import NS_PER_S, ns
 from .units import UNITS, number_of
 
 PER_PACKET, PER_DATAGRAM, PER_PERIOD, PER_HOP = 4, 2, 2, 4
+PER_RUN_PACKET, PER_RUN_LAYER = 0.25, 6
 LEAST_MEMORY = 4e6
 OBJECT_MEMORY, SAMPLE_MEMORY, PACKET_MEMORY, LANE_MEMORY, KEPT_MEMORY = 400, 260, 60, 256, 100
+RUN_MEMORY = 16
 OBJECT_BYTES, SAMPLE_BYTES, LOGGED_BYTES = 16, 24, 500
 
 
@@ -133,7 +137,12 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
     packets = min(float((-(-objects.payload_bytes // transport.mss_bytes)).sum()) * copies, carried)
     samples = length_s * NS_PER_S / config.slot_ns * sum(link.subflows for link in config.links)
     events: defaultdict[str, float] = defaultdict(float)
+    in_runs = transport.congestion == "ltp" and not any(
+        link.onward or link.flows or link.cross_traffic for link in config.links
+    )
     events["video"] = PER_PACKET * packets
+    if in_runs:
+        events["video"] = PER_RUN_PACKET * packets + PER_RUN_LAYER * min(float(len(objects.layer)), packets)
     events["run.slot_s"] = length_s * NS_PER_S / config.slot_ns
     memory: defaultdict[str, float] = defaultdict(float)
     memory["video"] = LEAST_MEMORY + len(objects.layer) * OBJECT_MEMORY
@@ -153,7 +162,9 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
         )
         windows += sum(hop.line.queue_bytes / (wire_bits / 8) for hop in link.onward)
         events["video"] += PER_HOP * packets / len(config.links) * len(link.onward)
-        memory[f"link.{number}.queue_bytes"] = min(packets, windows) * PACKET_MEMORY
+        memory[f"link.{number}.queue_bytes"] = min(packets, windows) * (
+            RUN_MEMORY if in_runs else PACKET_MEMORY
+        )
         memory["transport.lanes_per_link"] += link.subflows * transport.lanes_per_link * LANE_MEMORY
         memory[f"link.{number}.flows"] = len(link.flows) * PACKET_MEMORY * min(windows, 1e5)
     if (
