@@ -193,18 +193,22 @@ def fragments(mutants: Iterable[Mutant], text: str) -> list[Fragment]:
     return roots
 
 
-def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
-    """Give ``text[begin:end]`` with every fragment's mutants written in."""
+Choose = Callable[[Fragment, str, str], str]
+"""What is written for a fragment, of its text without and with the mutants inside it."""
+
+
+def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment], choose: Choose | None = None) -> str:
+    """Give ``text[begin:end]`` with every fragment's mutants written in, as :func:`choice` does or another."""
     out, at = [], begin
     for fragment in inner:
         out.append(text[at : fragment.begin])
-        right = rewrite(text, fragment.begin, fragment.end, fragment.inner)
+        right = rewrite(text, fragment.begin, fragment.end, fragment.inner, choose)
         node = fragment.mutants[0].span is not None
         if not (node or is_statement(text[fragment.begin : fragment.end])) and not stands_alone(
             text, fragment.begin, fragment.end
         ):
             raise ListError(f"mutant {fragment.mutants[0]}: its text is not a whole operand where it stands")
-        out.append(choice(fragment, text[fragment.begin : fragment.end], right))
+        out.append((choose or choice)(fragment, text[fragment.begin : fragment.end], right))
         at = fragment.end
     out.append(text[at:end])
     return "".join(out)

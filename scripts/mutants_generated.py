@@ -24,12 +24,15 @@ import hashlib
 import json
 import os
 import re
+import resource
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +205,8 @@ def ordered(found: Sequence[Change], seed: int) -> list[Change]:
 
 
 def of_some_sources(ranked: Sequence[Change], seed: int, count: int) -> list[Change]:
-    """Those of so many .cpp files, drawn by a hash of (seed, file)."""
-    files = {one.file for one in ranked if one.file.endswith(".cpp")}
+    """Those of so many files that are no headers, drawn by a hash of (seed, file)."""
+    files = {one.file for one in ranked if not one.file.endswith(".hpp")}
     by_hash = sorted(files, key=lambda file: hashlib.sha256(f"{seed}\0{file}".encode()).hexdigest())
     chosen = set(by_hash[:count])
     return [one for one in ranked if one.file in chosen]
@@ -218,11 +221,23 @@ def judges(file: str, listed: Sequence[Mutant]) -> tuple[str, ...]:
     return tuple(ordered) or ("tests/engine/test_invariants.py", "tests/engine/test_connection.py")
 
 
-def draw(ranked: Sequence[Change], count: int, rooms: Sequence[str]) -> list[Mutant]:
-    """So many changes, as mutants; of nested texts only those that are whole, of equal ones the first."""
-    listed = read_list(LIST)
-    wanted = [one for one in ranked if not rooms or one.room in rooms][:count]
-    tests = {file: judges(file, listed) for file in {one.file for one in wanted}}
+def chosen(ranked: Sequence[Change], options: argparse.Namespace) -> list[Change]:
+    """Those of the files that the options name, in their order."""
+    if options.files:
+        ranked = of_some_sources(ranked, options.seed, options.files)
+    return [
+        one
+        for one in ranked
+        if (not options.room or one.room in options.room)
+        and (not options.only or any(text in one.file for text in options.only))
+    ]
+
+
+def draw(wanted: Sequence[Change], tests_of: TestsOf | None = None) -> list[Mutant]:
+    """Changes as mutants, with the tests of their files."""
+    if tests_of is None:
+        tests_of = partial(judges, listed=read_list(LIST))
+    tests = {file: tests_of(file) for file in {one.file for one in wanted}}
     return [
         Mutant(
             number=number,
@@ -238,6 +253,10 @@ def draw(ranked: Sequence[Change], count: int, rooms: Sequence[str]) -> list[Mut
         )
         for number, one in enumerate(wanted, start=1)
     ]
+
+
+TestsOf = Callable[[str], tuple[str, ...]]
+"""The test files near a source."""
 
 
 # ------------------------------------------------------------------------------------------ what does not compile
@@ -277,40 +296,62 @@ def compiled(mutants: list[Mutant], jobs: int) -> tuple[list[Mutant], list[Path]
 # ------------------------------------------------------------------------------------------------ what notices it
 
 
+@dataclass(frozen=True)
+class Switch:
+    """How a process that holds all changes forgets and says where it was, and is told which of them to make."""
+
+    clear: Callable[[], None]
+    reached: Callable[[], frozenset[int]]
+    choose: Callable[[int], None]
+
+
+def switch_of(paths: Sequence[Path], size: int) -> Switch:
+    """That of these extensions, whose changes have numbers below ``size``."""
+    libraries = [ctypes.CDLL(str(path)) for path in paths]
+    for library in libraries:
+        library.dstcc_reached.restype = ctypes.c_void_p
+    places = [library.dstcc_reached() for library in libraries]
+
+    def clear() -> None:
+        for place in places:
+            ctypes.memset(place, 0, size)
+
+    def reached() -> frozenset[int]:
+        found = [ctypes.string_at(place, size) for place in places]
+        return frozenset(number for one in found for number, there in enumerate(one) if there)
+
+    def choose(number: int) -> None:
+        for library in libraries:
+            library.dstcc_choose(number)
+
+    return Switch(clear, reached, choose)
+
+
 def judged(
-    tree: Path, extensions: Sequence[Path], mutants: Sequence[Mutant], options: argparse.Namespace
+    tree: Path,
+    mutants: Sequence[Mutant],
+    options: argparse.Namespace,
+    suites: Sequence[str],
+    started: Callable[[], tuple[Switch, Sequence[Any]]],
 ) -> Path:
-    """Let tests and random trials judge each change; the file with a line for each: number, end, by which test."""
+    """Let tests and random trials judge each change; the file with a line for each: number, end, by which test.
+
+    ``started`` gives the switch and the trials, in the process that runs the tests.
+    """
     ends = tree / "ends"
-    listed = {os.path.normpath(name) for one in mutants for name in one.tests}
-    tests = sorted(listed)
+    tests = sorted({os.path.normpath(name) for one in mutants for name in one.tests})
     if not options.near:
-        tests = [
-            *SUITES,
-            *(name for name in tests if not name.startswith(tuple(f"{one}/" for one in SUITES))),
-        ]
+        others = [name for name in tests if not name.startswith(tuple(f"{one}/" for one in suites))]
+        tests = [*suites, *others]
 
     def call(items: Sequence[Any]) -> int:
-        libraries = [ctypes.CDLL(str(tree / "dstcc/engine" / one.name)) for one in extensions]
-        size = 1 + max(one.number for one in mutants)
-        for library in libraries:
-            library.dstcc_reached.restype = ctypes.c_void_p
-        places = [library.dstcc_reached() for library in libraries]
-
-        def clear() -> None:
-            for place in places:
-                ctypes.memset(place, 0, size)
-
-        def reached() -> frozenset[int]:
-            found = [ctypes.string_at(place, size) for place in places]
-            return frozenset(number for one in found for number, there in enumerate(one) if there)
+        switch, trials = started()
 
         def choose(number: int) -> None:
             os.environ["DSTCC_MUTANT"] = str(number)  # for processes that tests start
-            for library in libraries:
-                library.dstcc_choose(number)
+            switch.choose(number)
 
-        bench = Bench([*random_trials(options.seed, options.trials), *items], clear, reached)
+        bench = Bench([*trials, *items], switch.clear, switch.reached)
         if failed := bench.measure(options.longest):
             print(f"{len(failed)} fail without a change: {', '.join(failed[:9])}", flush=True)
         if len(failed) > len(items) / 20:
@@ -320,8 +361,11 @@ def judged(
             f"{len(bench.tests)} tests and trials of {len(bench.items)} judge, {cpu_s:.0f} s of CPU time",
             flush=True,
         )
+        begun = time.process_time() + used_by_children()
         with ends.open("w") as file:
             for one in mutants:
+                if time.process_time() + used_by_children() - begun > 60 * options.minutes:
+                    break
                 end, name = end_of(bench, one.number, options.effort, lambda: choose(one.number))  # noqa: B023
                 file.write(f"{one.number}\t{end}\t{name}\n")
                 file.flush()
@@ -331,6 +375,12 @@ def judged(
     if within(tree, tests, call) != 0:
         raise ListError("the tests could not be run")
     return ends
+
+
+def used_by_children() -> float:
+    """CPU seconds of the forks that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def end_of(bench: Bench, number: int, effort_s: float, change: Callable[[], None]) -> tuple[str, str]:
@@ -385,9 +435,15 @@ def interval(killed: int, of: int) -> tuple[float, float]:
     return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
 
 
-def table(title: str, mutants: Sequence[Mutant], ends: dict[int, str], key: Callable[[Mutant], str]) -> None:
+def table(
+    title: str,
+    mutants: Sequence[Mutant],
+    ends: dict[int, str],
+    key: Callable[[Mutant], str],
+    apart: str = "unseen",
+) -> None:
     """Counts by a key, and of all."""
-    print(f"\n{title:28}{'killed':>8}{'survived':>10}{'unseen':>8}{'rate':>8}  95 %")
+    print(f"\n{title:28}{'killed':>8}{'survived':>10}{apart:>12}{'rate':>8}  95 %")
     keys = sorted({key(one) for one in mutants})
     for name, members in [
         *((each, [one for one in mutants if key(one) == each]) for each in keys),
@@ -400,39 +456,41 @@ def table(title: str, mutants: Sequence[Mutant], ends: dict[int, str], key: Call
             if judged
             else ""
         )
-        print(f"{name:28}{killed:>8}{counts['survived']:>10}{counts['unseen']:>8} {said}")
+        print(f"{name:28}{killed:>8}{counts['survived']:>10}{counts[apart]:>12} {said}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--count", type=int, default=400, help="changes to draw (400)")
-    parser.add_argument("--seed", type=int, default=1, help="of the draw and of the random trials (1)")
-    parser.add_argument("--room", action="append", default=[], help="a folder of the engine's sources (all)")
-    parser.add_argument(
+def options_of(doc: str | None, count: int) -> argparse.ArgumentParser:
+    """The command line, as far as it says what to draw and how long to judge."""
+    parser = argparse.ArgumentParser(description=(doc or "").split("\n", maxsplit=1)[0])
+    add = parser.add_argument
+    add("--count", type=int, default=count, help=f"changes to draw ({count})")
+    add("--seed", type=int, default=1, help="of the draw and of random trials (1)")
+    add("--room", action="append", default=[], help="a folder of sources (all)")
+    add("--only", action="append", default=[], help="files whose path holds this text (all)")
+    add(
         "--files",
         type=int,
         default=0,
-        help="draw first so many .cpp files, by the seed, then changes of these alone (all files, headers as well): "
-        "the other sources are compiled once, not for each draw",
+        help="draw first so many files, by the seed, then changes of these alone (all files, headers as well): "
+        "what need not change is prepared once, not for each draw",
     )
-    parser.add_argument("--trials", type=int, default=300, help="random trials that show a change (300)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes that compile (2)")
-    parser.add_argument("--longest", type=float, default=20, help="CPU seconds of a test at most (20)")
-    parser.add_argument(
-        "--effort", type=float, default=60, help="CPU seconds of tests before trials are asked (60)"
-    )
-    parser.add_argument(
-        "--near",
-        action="store_true",
-        help="judge by the tests listed for the changed files, not all of tests/engine",
-    )
-    parser.add_argument("--list", action="store_true", help="print the changes and stop")
-    options = parser.parse_args(arguments)
-    ranked = all_changes(ROOT, options.seed)
-    if options.files:
-        ranked = of_some_sources(ranked, options.seed, options.files)
-    mutants = draw(ranked, options.count, options.room)
+    add("--longest", type=float, default=20, help="CPU seconds of a test at most (20)")
+    add("--effort", type=float, default=60, help="CPU seconds of tests before trials are asked (60)")
+    add("--minutes", type=float, default=inf, help="CPU minutes after which nothing more is judged (no end)")
+    add("--near", action="store_true", help="judge by the tests of the changed files, not by the whole suite")
+    add("--list", action="store_true", help="print the changes and stop")
+    return parser
+
+
+def run(
+    ranked: Sequence[Change],
+    options: argparse.Namespace,
+    judge: Callable[[list[Mutant], argparse.Namespace], int],
+    tests_of: TestsOf | None = None,
+) -> int:
+    """Draw, and print or judge; the exit status."""
+    ranked = chosen(ranked, options)
+    mutants = draw(ranked[: options.count], tests_of)
     print(f"{len(mutants)} of {len(ranked)} changes", flush=True)
     if options.list:
         for one in mutants:
@@ -445,18 +503,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = options_of(__doc__, 400)
+    parser.add_argument("--trials", type=int, default=300, help="random trials that show a change (300)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that compile (2)")
+    options = parser.parse_args(arguments)
+    return run(all_changes(ROOT, options.seed), options, judge)
+
+
 def judge(mutants: list[Mutant], options: argparse.Namespace) -> int:
     """Compile, run the tests, print; the exit status."""
     mutants, extensions = compiled(mutants, options.jobs)
     tree = make_tree(ROOT, BUILD, extensions)
     loaded_from(tree)
-    lines = judged(tree, extensions, mutants, options).read_text().splitlines()
-    ends = {int(number): end for number, end, _ in (line.split("\t") for line in lines)}
+    size = 1 + max(one.number for one in mutants)
+
+    def started() -> tuple[Switch, Sequence[Any]]:
+        paths = [tree / "dstcc/engine" / one.name for one in extensions]
+        return switch_of(paths, size), random_trials(options.seed, options.trials)
+
+    return report(mutants, ends_in(judged(tree, mutants, options, SUITES, started)))
+
+
+def ends_in(file: Path) -> dict[int, str]:
+    """What became of each change that was judged, of the file of :func:`judged`."""
+    return {
+        int(number): end for number, end, _ in (line.split("\t") for line in file.read_text().splitlines())
+    }
+
+
+def report(mutants: Sequence[Mutant], ends: dict[int, str], apart: str = "unseen") -> int:
+    """Print what survived and the tables; the exit status. Counted apart is that end of a change."""
+    if len(ends) < len(mutants):
+        print(f"judged: the first {len(ends)} of {len(mutants)}")
+        mutants = [one for one in mutants if one.number in ends]
     for one in mutants:
         if ends[one.number] == "survived":
             print(f"survived: {one.file} {one.note}\n    - {one.find}\n    + {one.replace}")
-    table("room", mutants, ends, lambda one: one.family)
-    table("change", mutants, ends, lambda one: one.note.split(", ", 1)[1])
+    table("room", mutants, ends, lambda one: one.family, apart)
+    table("change", mutants, ends, lambda one: one.note.split(", ", 1)[1], apart)
     counts = Counter(ends.values())
     return 0 if counts["killed"] >= 9 * counts["survived"] else 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_a_change_is_judged_by_the_tests_that_reach_it(tmp_path: Path) -> None:
         import state  # type: ignore[import-not-found]
 
         forked_tests.SLACK_S = 0.0
+        gc.freeze()  # as conftest.py does
         bench = Bench(items, state.seen.clear, lambda: frozenset(state.seen))
         failed = bench.measure()
         names = [test.item.name for test in bench.tests]

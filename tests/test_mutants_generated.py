@@ -17,10 +17,12 @@ from scripts.mutants_generated import (
     Change,
     all_changes,
     changes,
+    chosen,
     draw,
     interval,
     judges,
     of_some_sources,
+    options_of,
     ordered,
     refused,
     table,
@@ -80,7 +82,7 @@ def ranked() -> list[Change]:
 
 
 def test_a_draw_can_be_written_into_the_sources(ranked: list[Change]) -> None:
-    drawn = draw(ranked, 300, ())
+    drawn = draw(ranked[:300])
     assert [one.number for one in drawn] == list(range(1, 301))
     for file in sorted({one.file for one in drawn}):
         text = (ROOT / file).read_text()
@@ -90,7 +92,11 @@ def test_a_draw_can_be_written_into_the_sources(ranked: list[Change]) -> None:
 
 
 def test_rooms_can_be_chosen_and_each_source_has_judges(ranked: list[Change]) -> None:
-    assert {one.family for one in draw(ranked, 50, ("ltp", "tcp"))} == {"ltp", "tcp"}
+    wanted = ["--room", "ltp", "--room", "tcp", "--only", "ltp/", "--only", "sender"]
+    files = {one.file for one in chosen(ranked, options_of("", 400).parse_args(wanted))}
+    folder = "dstcc/engine/src"
+    assert {f"{folder}/ltp/blocks.hpp", f"{folder}/tcp/sender.cpp"} < files
+    assert not files & {f"{folder}/tcp/proxies.cpp", f"{folder}/mptcp/sending_end.cpp"}
     listed = read_list(ROOT / "tests/mutants/engine.toml")
     for file in sorted({one.file for one in ranked}):
         found = judges(file, listed)
@@ -139,7 +145,7 @@ def test_a_source_is_compiled_anew_when_something_that_it_includes_changed(tmp_p
 
 
 def test_a_table_has_rates_of_what_was_seen(ranked: list[Change], capsys: pytest.CaptureFixture[str]) -> None:
-    drawn = draw(ranked, 10, ())
+    drawn = draw(ranked[:10])
     ends = {one.number: ("killed", "killed", "survived", "unseen", "killed")[one.number % 5] for one in drawn}
     table("room", drawn, ends, lambda one: "x")
     last = capsys.readouterr().out.splitlines()[-1].split()
