@@ -242,6 +242,24 @@ def test_layers_that_another_subflow_has_not_begun_go_to_their_link_once_it_has_
     assert (result.objects.subflow[begun_later] == 1).all()
 
 
+def test_a_subflow_that_gave_all_its_layers_away_sends_on():
+    # A layer is ten segments, so that the first link's windows of 10 and 20 hold three whole ones, and none of its own
+    # is begun when the second joins, at 2 · 2 + 2 · 0.8 s: all that are left go there.
+    links = (net.link(12e6, 2.0), net.link(12e6, 0.8))
+    objects = net.live(8, (10 * net.MSS,), chunk_s=0.01)
+    result = net.run(
+        "newreno",
+        links,
+        objects=objects,
+        scheduler="layer-pinned",
+        layer_links=(1,),
+        constants=net.QUICK_ACK,
+    )
+    assert result.objects.subflow.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert result.objects.first_sent_ns[3] / net.S == pytest.approx(5.6, abs=0.01)
+    assert (result.objects.complete_ns > 0).all()
+
+
 def test_lanes_start_at_once_on_every_link():
     links = (net.link(12e6, 2.0), net.link(12e6, 1.0))
     objects = net.live(30, (20_000, 20_000), chunk_s=0.1)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from . import net
 from .sender import MS, Sender, clean_rounds, flight
+from .test_channel_frames import frames
 
 
 def test_a_probe_waits_two_round_trips_and_longer_for_a_single_segment():
@@ -72,6 +74,27 @@ def test_a_probe_that_repaired_nothing_is_none():
     sender, at = probed()
     sender.ack(at + 10, 10, echo_ms=9)
     assert sender.engine.cwnd == 20
+
+
+def test_new_data_that_left_as_a_probe_holds_nothing_back():
+    # A segment each 2.3 s, and every ACK after the SYN's is lost. With SRTT = 1 s and RTTVAR = 0.5 s that of 1 s is
+    # probed for 2 · 1 + 0.2 s later with the one after it, and the timeout is then 1 + 4 · 0.5 s away, at 6.2 s. The
+    # window is open, so the third leaves when its turn comes: at 1 + 2 · 2.3 s, and no answer is waited for.
+    no_answers = frames([30.0, 30.0, -90.0], t_s=[0.0, 1.0, 2.0], curve=(-10.0, 10.0, [0.0, -300.0]))
+    link = net.link(12e6, 1.0, up_loss=no_answers)
+    pace = net.rates(8 * net.WIRE / 2.3)
+    result = net.run(
+        "open-loop",
+        link,
+        objects=net.bulk(9 * net.MSS),
+        parameters=pace,
+        constants=net.TICKLESS,
+        duration_s=6,
+        trace=True,
+    )
+    assert result.trace is not None
+    left_s = result.trace.t_ns[result.trace.event == 0][2:] / net.S
+    assert left_s == pytest.approx([1.0, 3.2, 5.6], abs=1e-3)
 
 
 def probed() -> tuple[Sender, float]:

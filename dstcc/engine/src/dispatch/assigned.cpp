@@ -35,6 +35,7 @@ public:
             if (d_.ready() == 0 || !d_.room_at_receiver()) return;
             if (const SubflowSet busy = d_.ready() & busy_) {
                 const auto s = static_cast<std::size_t>(lowest(busy));
+                DSTCC_CHECK(!queues_[s].empty(), "one that is busy has a layer");
                 const std::uint32_t object = queues_[s].front();
                 d_.deadlines() && outdated(object, s) ? drop_front(s) : send_run(object, s);
                 continue;
