@@ -25,7 +25,7 @@ export DSTCC_WERROR := 1
 # The extension for tests is a third of what there is to compile: the demo is not kept waiting for it.
 FOR_TESTS := 0
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash crash-memory sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash crash-memory sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-generated-python mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -115,7 +115,10 @@ mutants-cpp: $(TESTING)  ## of the engine; ONLY=PATTERN those whose number, file
 	$(BIN)/python -m scripts.mutants_cpp $(if $(ONLY),--only '$(ONLY)')
 
 mutants-generated: $(TESTING)  ## N=400 changes of the engine that nobody chose, drawn from its syntax trees; SEED=1, FILES=24 of so many
-	$(BIN)/python -m scripts.mutants_generated --count $(if $(filter file,$(origin N)),400,$(N)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files $(FILES)) $(if $(NEAR),--near)
+	$(BIN)/python -m scripts.mutants_generated --count $(if $(filter file,$(origin N)),400,$(N)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files $(FILES)) $(if $(NEAR),--near) $(if $(MINUTES),--minutes $(MINUTES))
+
+mutants-generated-python: $(TESTING)  ## N=600 of the Python modules; ONLY=TEXT those whose path holds it, NEAR=1 judges by the tests near them
+	$(BIN)/python -m scripts.mutants_generated_python --count $(if $(filter file,$(origin N)),600,$(N)) $(if $(SEED),--seed $(SEED)) $(if $(FILES),--files $(FILES)) $(if $(NEAR),--near) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 
 mutants-python: $(TESTING)  ## of the Python modules; ONLY=TEXT those whose path holds it
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))
