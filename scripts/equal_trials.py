@@ -4,6 +4,7 @@
     python scripts/equal_trials.py --against FILE [--ignore PART]... [-o F]  at the other: names the trials that differ
     python scripts/equal_trials.py --show NUMBER [--seed 1]                  what trial NUMBER is
     python scripts/equal_trials.py --nodes ...                               the same over nodes
+    DSTCC_ENGINE=packets python scripts/equal_trials.py -o FILE              without runs; against it with --ignore cost
 
 A trial follows from the seed and its number. Together they have every congestion control and scheduler, a Python
 control and scheduler, ltp, layers coded over packets, every loss process, both modes, lanes that share a window and

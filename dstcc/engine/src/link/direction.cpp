@@ -69,14 +69,10 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
     for (std::int64_t place = 0; place < run.count;) {
         const std::int64_t count = at_once(run, place, bytes);
         if (count > 0) {
-            const Time departs = run.at(place) + slot_ns_;
-            if (lossless_)
-                out.arrives(place, {departs + first_delay_ns_, run.spacing, count});
-            else
-                draw(run, place, count, out);
             out.waited(0, count);
             sent_ += count;
             busy_ns_ = run.at(place + count - 1) + slot_ns_;
+            lossless_ ? arrive(run, place, count, out) : draw(run, place, count, out);
             place += count;
         } else {
             const Passage passage = transmit(run.at(place), bytes);
@@ -87,44 +83,44 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
     }
 }
 
-// How many packets of a run, from one on, find the line free, and are lost by draws of a constant probability at most.
+// How many packets of a run, from one on, find the line free at one rate and are lost by draws of their slots at most.
 std::int64_t Direction::at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const {
     const Time start = run.at(place);
-    if (!steady_ || bytes != full_bytes_ || run.spacing < slot_ns_ || busy_ns_ > start) return 0;
-    if (!lossless_ && loss_.constant() == nullptr) return 0;
+    if (!steady_rate_ || most_packets_ > 0 || framed_ || bytes != full_bytes_) return 0;
+    if (run.spacing < slot_ns_ || busy_ns_ > start) return 0;
     const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;  // by then service has ended
     if (lit < start + slot_ns_) return 0;
     return std::min(run.count - place, (lit - slot_ns_ - start) / run.spacing + 1);
 }
 
 void Direction::draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {
-    const ConstantLoss loss = *loss_.constant();
-    const Time later = slot_ns_ + first_delay_ns_;
     draw_in_slot(run.at(place), full_bytes_);
-    std::int64_t from = 0;  // of those that arrive since the last that is lost
-    const auto lose = [&](std::int64_t k) {
-        if (k > from) out.arrives(place + from, {run.at(place + from) + later, run.spacing, k - from});
-        from = k + 1;
-    };
-    if (run.spacing == slot_ns_) {  // one a slot
-        const std::int64_t slot = slot_;
-        for (std::int64_t k = 0; k < count; ++k)
-            if (__builtin_expect(loss.lost(slot + k, 0), 0)) {
-                ++lost_;
-                lose(k);
-            }
-        slot_ += count - 1;
-        slot_end_ns_ += (count - 1) * slot_ns_;
-        if (count > 1) nth_ = 1;
-    } else {
+    if (run.spacing != slot_ns_) {
         for (std::int64_t k = 0; k < count; ++k) {
             if (k > 0) draw_in_slot(run.at(place + k), full_bytes_);
-            if (!loss.lost(slot_, 0)) continue;
-            ++lost_;
-            lose(k);
+            if (!count_lost(loss_.lost(slot_, 0, full_bytes_))) arrive(run, place + k, 1, out);
         }
+        return;
     }
-    lose(count);
+    const std::int64_t first = slot_, end = first + count;  // one a slot
+    for (std::int64_t slot = first; slot < end; ++slot) {
+        const std::int64_t lost = loss_.first_lost(slot, end, full_bytes_);
+        if (lost > slot) arrive(run, place + slot - first, lost - slot, out);
+        if (lost < end) ++lost_;
+        slot = lost;
+    }
+    slot_ += count - 1;
+    slot_end_ns_ += (count - 1) * slot_ns_;
+    if (count > 1) nth_ = 1;
+}
+
+void Direction::arrive(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {
+    if (steady_delay_) return out.arrives(place, {run.at(place) + slot_ns_ + first_delay_ns_, run.spacing, count});
+    for (std::int64_t k = place; k < place + count; ++k) {
+        const Time departs = run.at(k) + slot_ns_;
+        last_arrival_ns_ = std::max(last_arrival_ns_, departs + delay_.at(departs, delay_row_));
+        out.arrives(k, {last_arrival_ns_, 0, 1});
+    }
 }
 
 std::int64_t Direction::count_delivering(Time& next, Time to) {
@@ -143,15 +139,13 @@ std::int64_t Direction::count_delivering(Time& next, Time to) {
             const bool lost = !lossless_ && loss_.lost(slot, 0, full_bytes_);
             packets += !lost;
             next = lost ? (slot + 1) * slot_ns_ : end;
-        } else if (lossless_) {
-            const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then gets through
-            const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;
-            packets += more;
-            next += more * slot_ns_;
         } else {
-            const bool lost = loss_.lost(slot++, 0, full_bytes_);
-            packets += !lost;
-            next = lost ? slot * slot_ns_ : next + slot_ns_;
+            const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then is in the light
+            const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;
+            const std::int64_t through = lossless_ ? more : loss_.first_lost(slot, slot + more, full_bytes_) - slot;
+            packets += through;
+            slot += through + (through < more ? 1 : 0);
+            next = through < more ? slot * slot_ns_ : next + more * slot_ns_;
         }
     }
     return packets;

@@ -135,6 +135,7 @@ private:
     [[gnu::noinline]] Passage transmit_unsteady(Time now, std::uint32_t bytes);
     std::int64_t at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const;
     void draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out);
+    void arrive(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out);
     // Is what is in service from `start` to `busy_ns_` lost?
     [[gnu::noinline]] bool lost(Time start, std::uint32_t bytes) {
         const ConstantLoss* const constant = loss_.constant();

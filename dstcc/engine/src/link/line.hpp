@@ -48,13 +48,14 @@ public:
     // As many full segments as can follow one another once it is free, while the plan has no outage and no other rate.
     Run ahead() const {
         const Time from = free_ns_, service = plan_->service_ns(full_bytes_);
-        const Time takes = plan_->rate().finish(from, service) - from, gap = pace_.finish(from, full_gap_) - from;
+        const Time takes = plan_->rate().finish(from, service) - from, gap = this->gap(from);
         const auto outage = plan_->outage_after(from);
         Time lit = outage == plan_->outages().end() ? kNever : outage->first;
         if (plan_->rate().change_after(from) < lit) lit = plan_->rate().change_after(from) - 1;
         const Time longest = std::max(takes, gap);
         return {from, gap, lit - longest < from ? 0 : (lit - longest - from) / gap + 1};
     }
+    Time gap(Time at) const { return pace_.finish(at, full_gap_) - at; }  // behind a full segment
     Time unseen_ns() const { return unseen_ns_; }
     void send_at_once() { unseen_ns_ = 0; }
 

@@ -44,6 +44,10 @@ public:
     bool below(std::int64_t slot, std::uint32_t nth, std::uint64_t threshold) const {
         return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold;
     }
+    std::int64_t first_below(std::int64_t from, std::int64_t to, std::uint64_t threshold) const {
+        while (from < to && !below(from, 0, threshold)) ++from;
+        return from;
+    }
 
 private:
     Stream draws_;
@@ -61,6 +65,11 @@ public:
     virtual ~LossProcess() = default;
     // Whether the `nth` packet of a slot is lost. Slots must rise.
     virtual bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) = 0;
+    // The first of [from, to) whose first packet is lost; `to` if none is. As if lost() were asked of each.
+    virtual std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t bytes) {
+        while (from < to && !lost(from, 0, bytes)) ++from;
+        return from;
+    }
     // The same, for somebody who asks in an order of his own.
     virtual std::unique_ptr<LossProcess> clone() const = 0;
     // What it comes to, where that is so much: for those who ask of every packet.
@@ -95,6 +104,9 @@ public:
     Losses& operator=(const Losses& other) { return *this = Losses(other); }
     Losses& operator=(Losses&&) = default;
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) { return process_->lost(slot, nth, bytes); }
+    std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t bytes) {
+        return process_->first_lost(from, to, bytes);
+    }
     const ConstantLoss* constant() const { return constant_; }
 
 private:

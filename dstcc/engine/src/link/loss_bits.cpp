@@ -11,7 +11,10 @@ public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<BitLoss>(*this); }
     explicit BitLoss(const LossSetup& setup) : draws_(setup), ber_(setup.config.number("rate")) {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) override {
-        return draws_.below(slot, nth, bytes == cached_bytes_ ? threshold_ : size_threshold(bytes));
+        return draws_.below(slot, nth, threshold(bytes));
+    }
+    std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t bytes) override {
+        return draws_.first_below(from, to, threshold(bytes));
     }
 
 protected:
@@ -21,6 +24,7 @@ protected:
     }
 
 private:
+    std::uint64_t threshold(std::uint32_t bytes) { return bytes == cached_bytes_ ? threshold_ : size_threshold(bytes); }
     std::uint64_t size_threshold(std::uint32_t bytes) {
         // 1 - (1 - ber)^(8 bytes), without cancellation for small ber
         const double p = ber_ >= 1.0 ? 1.0 : -std::expm1(8.0 * bytes * std::log1p(-ber_));
@@ -46,6 +50,9 @@ public:
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) override {
         if (!error_rate_.covers(slot)) set_rate(error_rate_.enter(slot));
         return BitLoss::lost(slot, nth, bytes);
+    }
+    std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t bytes) override {
+        return LossProcess::first_lost(from, to, bytes);
     }
 
 private:

@@ -54,6 +54,16 @@ public:
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override {
         return draws_.below(slot, nth, bursts_.bad(slot) ? bad_ : good_);
     }
+    // By sojourns, of which one without losses needs no draws.
+    std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t) override {
+        while (from < to) {
+            const std::uint64_t threshold = bursts_.bad(from) ? bad_ : good_;
+            const std::int64_t end = std::min(bursts_.end(), to);
+            from = threshold == 0 ? end : draws_.first_below(from, end, threshold);
+            if (from < end) break;
+        }
+        return from;
+    }
 
 private:
     SlotDraws draws_;

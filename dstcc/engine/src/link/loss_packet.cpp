@@ -16,6 +16,9 @@ public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<PacketLoss>(*this); }
     explicit PacketLoss(const LossSetup& setup) : loss_{SlotDraws(setup), to_threshold(setup.config.number("rate"))} {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override { return loss_.lost(slot, nth); }
+    std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t) override {
+        return loss_.draws.first_below(from, to, loss_.threshold);
+    }
     const ConstantLoss* constant() const override { return &loss_; }
 
 private:

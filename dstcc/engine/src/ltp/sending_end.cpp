@@ -97,6 +97,12 @@ void LtpSendingEnd::catch_up(std::size_t l) {
     if (line.free_ns() >= to) return;
     Run run = line.ahead();
     run.count = run.until(to - 1);
+    send_run(l, run);
+}
+
+// What follows in the block, and is not its last.
+void LtpSendingEnd::send_run(std::size_t l, const Run& run) {
+    Link& link = links_[l];
     const auto block = static_cast<std::uint32_t>(link.current);
     const std::int64_t count = run.count, first = link.next_segment;
     const std::int64_t payload = blocks_.payload_bytes(block, {first, first + count});
@@ -119,7 +125,7 @@ void LtpSendingEnd::catch_up(std::size_t l) {
         matrix->symbol_bytes = std::max(matrix->symbol_bytes, blocks_.segment_bytes(block, first));
     }
     const DownSegment segment{0, first, block, matrix == nullptr ? DownSegment::kData : DownSegment::kMember, 0, 0};
-    for (const auto& [wait_ns, times] : line.send(segment, run)) waits_.add(wait_ns, times);
+    for (const auto& [wait_ns, times] : lines_[l].send(segment, run)) waits_.add(wait_ns, times);
 }
 
 // Something else is to be sent.
@@ -234,11 +240,15 @@ bool LtpSendingEnd::serve_block(std::size_t l) {
             continue;
         }
         const std::int64_t segment = link.next_segment, segments = session->segments;
+        const bool last = segment + 1 == segments;
         const std::uint32_t wire = blocks_.segment_bytes(block, segment) + blocks_.control_bytes();
         if (!lines_.lit(now_, l, wire)) return false;
+        if (!last && lines_[l].unseen_ns() > 0) {
+            send_run(l, {now_, lines_[l].gap(now_), 1});
+            return true;
+        }
         ++link.next_segment;
         choice_.backlog_bytes(l) -= wire;
-        const bool last = link.next_segment == segments;
         if (last && blocks_.red(block)) {
             open_checkpoint(l, block, segment, {0, segments}, segments, false);
         } else {

@@ -150,6 +150,7 @@ private:
     // ltp/sending_end.cpp
     void go_to(Time now, std::size_t turn);
     void catch_up(std::size_t l);
+    void send_run(std::size_t l, const Run& run);
     void wake(std::size_t l);
     void look_ahead(std::size_t l);
     bool serve_control(std::size_t l);
