@@ -351,6 +351,56 @@ def test_auto_sends_more_where_more_is_lost() -> None:
     assert shares[0] < shares[1] < shares[2] < 0.5
 
 
+def planned_of(
+    loss: float, playout_s: float = 12, repair: tuple[float, ...] | None = None, congestion: str = "paced"
+) -> np.ndarray:
+    """Repair packets of blocks of 40, one every 5 s, of which nothing is heard for 8 s."""
+    objects = live(120, (8 * MSS,), playout_s=playout_s)
+    channel = link(rate_bps=1.2e6, rtt_s=8.0, loss=Loss("packet", loss) if loss else Loss())
+    coding = run(objects, channel, repair=repair, chunks=5, drop_late=True, congestion=congestion).coding
+    assert coding is not None
+    return coding.planned_packets
+
+
+def test_blocks_whose_losses_were_underrated_get_more_while_it_is_in_time() -> None:
+    # Block 0 is sent from 1 s on. At 9 s it is heard of, and what is sent then is in time for chunks due from 13 s on.
+    before, topped = planned_of(0.0), planned_of(0.1)
+    # What has arrived by then needs none, so that they have less than a block of which nothing is known.
+    assert (1.4 * before[:2] <= topped[:2]).all() and (topped[:2] < topped[8:].mean()).all()
+    # With chunks due from 1 s + 6 s on nothing is.
+    assert planned_of(0.1, playout_s=6)[0] == planned_of(0.0, playout_s=6)[0]
+    # Constant shares stay, and a law that cannot tell losses of the channel from those of a full queue adds nothing.
+    assert set(planned_of(0.1, repair=(0.1,))) == {4}
+    assert planned_of(0.1, congestion="open-loop")[0] == planned_of(0.0, congestion="open-loop")[0]
+
+
+@pytest.mark.parametrize(("apart", "again"), [(30, False), (15, True)])
+def test_blocks_are_planned_again_where_losses_have_risen_by_a_quarter(apart: int, again: bool) -> None:
+    # After m of them a share of (3 + m) / (100 + apart m) is lost: at most 4 / 130, or 5 / 130 with the second.
+    objects = live(120, (8 * MSS,), playout_s=12)
+    planned = []
+    for lost in ((), tuple((number, 1) for number in range(apart - 1, 1000, apart))):
+        channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=lost)
+        coding = run(objects, channel, repair=None, chunks=5, congestion="paced").coding
+        assert coding is not None
+        planned.append(int(coding.planned_packets[1]))
+    assert (planned[1] > planned[0]) is again
+
+
+def test_what_is_back_gets_no_more() -> None:
+    """The first blocks lose nothing and are known to be there when the losses begin."""
+    objects = live(60, (8 * MSS,))
+    lost = tuple((number, 1) for number in range(400, 500, 4))
+    planned = []
+    for drops in (lost, ()):
+        channel = link(rate_bps=1.2e6, rtt_s=2.0, drops=drops)
+        coding = run(objects, channel, repair=None, chunks=5, congestion="paced").coding
+        assert coding is not None
+        planned.append(coding.planned_packets)
+    assert planned[0][:7].tolist() == planned[1][:7].tolist()
+    assert planned[0].sum() > planned[1].sum()
+
+
 def test_the_same_trial_has_the_same_result() -> None:
     objects = live(100, (4 * MSS, 4 * MSS), playout_s=1.4)
     channel = link(loss=Loss("packet", 0.05))

@@ -5,8 +5,15 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr float kRisen = 1.25F;  // losses: repair is planned again
+
+}  // namespace
+
 void CodedSendingEnd::take_fates(std::size_t s) {
     for (const Fate& fate : subflows_[s].flight.fates()) take(s, fate);
+    plan_again();
 }
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
@@ -87,11 +94,16 @@ void CodedSendingEnd::close(std::uint32_t number) {
     headers_.source[number] = block.source;
     if (block.source == 0 || enough(number)) return end(number);
     closed_.push_back(number);
-    std::int64_t room = 0;
-    for (std::uint32_t w = 0; w < map_.words(number); ++w) room += supply(number, w).room;
-    block.planned = static_cast<std::int32_t>(std::min(planned_repair(number), room));
+    block.planned = static_cast<std::int32_t>(std::min(planned_repair(number), room(number)));
     want_spread(number, block.planned);
     review(number);
+}
+
+// Of its code, for further repair packets.
+std::int64_t CodedSendingEnd::room(std::uint32_t number) const {
+    std::int64_t room = 0;
+    for (std::uint32_t w = 0; w < map_.words(number); ++w) room += supply(number, w).room;
+    return room;
 }
 
 std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
@@ -108,32 +120,72 @@ std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
     return static_cast<std::int64_t>(std::ceil(share * block.source - 1e-9));
 }
 
-void CodedSendingEnd::plan_period(std::uint32_t period) {
+// What is still needed of a block: all that was captured, as long as its repair is not planned.
+PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     const auto mss = static_cast<std::int64_t>(transport_.mss_bytes);
-    std::vector<PlannedLayer> layers(map_.layers());
-    for (std::size_t m = 0; m < layers.size(); ++m) {
-        const auto number = static_cast<std::uint32_t>(period * map_.layers() + m);
-        PlannedLayer& layer = layers[m];
-        std::int64_t largest = 0;
-        for (std::uint32_t i = 0; i < map_.size(number); ++i) {
-            const std::uint32_t object = map_.member(number, i);
-            if (layers_[object].given_up) continue;
-            const std::int64_t payload = objects_.payload_bytes[object], packets = (payload + mss - 1) / mss;
-            ++layer.objects;
-            layer.source += packets;
-            layer.bytes += static_cast<double>(payload + packets * header_bytes_);
-            largest = std::max(largest, std::min(payload, mss));
-        }
-        layer.packet_bytes = static_cast<double>(largest + header_bytes_);
-        layer.words = map_.words(number);
-        layer.most_repair = most_ * layer.words - layer.source;
+    const BlockSending& block = sent_[number];
+    PlannedLayer layer;
+    std::int64_t largest = 0;
+    for (std::uint32_t i = 0; i < map_.size(number); ++i) {
+        const std::uint32_t object = map_.member(number, i);
+        if (layers_[object].given_up || (repairs(number) && !missing(object, false))) continue;
+        const std::int64_t payload = objects_.payload_bytes[object], packets = (payload + mss - 1) / mss;
+        ++layer.objects;
+        layer.source += packets;
+        layer.bytes += static_cast<double>(payload + packets * header_bytes_);
+        largest = std::max(largest, std::min(payload, mss));
     }
+    layer.packet_bytes = static_cast<double>(largest + header_bytes_);
+    layer.words = map_.words(number);
+    layer.most_repair = most_ * layer.words - layer.source;
+    if (!repairs(number) || layer.objects == 0) return layer;
+    layer.source = std::max<std::int64_t>(needed(block) - std::int64_t{block.arrived}, 0);
+    layer.bytes = static_cast<double>(layer.source) * layer.packet_bytes;
+    return layer;
+}
+
+void CodedSendingEnd::plan_period(std::uint32_t period) {
+    std::vector<PlannedLayer> layers;
+    const auto first = static_cast<std::uint32_t>(period * map_.layers());
+    for (std::uint32_t m = 0; m < map_.layers(); ++m) layers.push_back(needs(first + m));
     refresh_paths();
     const double carried = admission_.later() > 0 ? admission_.later() : rate_;
     const std::vector<std::int64_t> repair =
         rule_.plan(layers, carried * static_cast<double>(coding_.block_ns), losses_);
-    for (std::size_t m = 0; m < layers.size(); ++m)
-        sent_[period * map_.layers() + m].planned = static_cast<std::int32_t>(repair[m]);
+    const auto share = static_cast<float>(losses_.share());
+    least_share_ = std::min(least_share_, share);
+    for (std::uint32_t m = 0; m < map_.layers(); ++m) {
+        BlockSending& block = sent_[first + m];
+        block.share = share;
+        if (!repairs(first + m)) {
+            block.planned = static_cast<std::int32_t>(repair[m]);
+        } else if (!block.over && layers[m].source > 0) {
+            std::int64_t more =
+                repair[m] + layers[m].source - std::int64_t{block.under_way} - std::int64_t{block.waiting};
+            more = std::min(more, room(first + m));
+            if (more <= 0) continue;
+            block.planned += static_cast<std::int32_t>(more);
+            want_spread(first + m, more);
+        }
+    }
+}
+
+// More is lost than some blocks were planned for whose packets are still under way: what they get now may be in time. Only under a
+// law that tells a channel's losses from a full queue's, which must not be answered by more packets.
+void CodedSendingEnd::plan_again() {
+    const auto share = static_cast<float>(losses_.share());
+    if (!coding_.automatic || share <= kRisen * least_share_ || !subflows_[0].flight.wants_reports()) return;
+    for (const double steered : action_.repair)
+        if (steered >= 0) return;
+    least_share_ = share;
+    for (const std::uint32_t number : std::vector(closed_.begin(), closed_.end())) {
+        const BlockSending& block = sent_[number];
+        if (block.over) continue;
+        if (share <= kRisen * block.share)
+            least_share_ = std::min(least_share_, block.share);
+        else if (reachable(last_deadline(number, false)))
+            plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+    }
 }
 
 // Does it lack packets that are worth sending?

@@ -57,6 +57,7 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
+    float share = 0;  // of losses, that its repair was planned for
 };
 
 // Of a code word, in blocks of several.
@@ -126,6 +127,7 @@ public:
     void check() const;
 
 private:
+    static constexpr float kNoShare = 2;
     struct Level {
         std::deque<std::uint32_t> objects;    // that wait, the oldest first
         std::uint32_t begun = kNoObject;      // of these, the one of which a packet went last
@@ -209,6 +211,9 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     void plan_period(std::uint32_t period);
+    void plan_again();
+    PlannedLayer needs(std::uint32_t block) const;
+    bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
     void review(std::uint32_t block);
     void want(std::uint32_t block, std::uint32_t word, std::int64_t packets);
     void want_spread(std::uint32_t block, std::int64_t packets);
@@ -227,6 +232,7 @@ private:
         std::int64_t room;
     };
     Supply supply(std::uint32_t block, std::uint32_t word) const;
+    std::int64_t room(std::uint32_t block) const;
     bool enough(std::uint32_t block) const;
     bool interleaved(std::uint32_t block) const { return map_.words(block) > 1; }
     WordSending& word_of(std::uint32_t order) { return words_[map_.word(block_in(order), word_in(order))]; }
@@ -272,6 +278,7 @@ private:
     std::int64_t most_;                 // packets of a word
     std::size_t open_blocks_ = 0;       // neither over nor empty
     std::deque<std::uint32_t> closed_;  // of these, the closed ones
+    float least_share_ = kNoShare;      // that repair of one of these was planned for, at most
     LossHeard losses_;
     RepairRule rule_;
     LogHistogram waits_;
