@@ -1,5 +1,7 @@
 #include "earth.hpp"
 
+#include "link/planned_path.hpp"
+
 namespace coded {
 
 Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, dstcc::Timers delayed_acks)
@@ -27,7 +29,8 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
 
 void Earth::add(bool reports) {
     const std::size_t s = added_++;
-    receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], reports);
+    receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], reports,
+                   dstcc::slowest_back(plan_.engine.links[plan_.paths[s].link], plan_.engine.duration_ns));
 }
 
 void Earth::handle(Time now, std::size_t link, const Datagram& datagram) {

@@ -76,6 +76,33 @@ def test_reports_never_wait_behind_each_other(up_bps: float) -> None:
     assert in_time(result, objects) > 0.995
 
 
+def over_a_node(behind_bps: float, *, up_outages: tuple[tuple[int, int], ...] = ()) -> Link:
+    """A receiver with an uplink of 8 kbit/s to a node, behind which the way back is another."""
+    through = relayed(far(up_bps=8e3), 2 * RATE_BPS, 10**6)
+    return replace(through, up_rate_bps=behind_bps, up_outages_ns=up_outages)
+
+
+@pytest.mark.parametrize("behind_bps", [500.0, 2e3, 8e3, 256e3])
+def test_reports_do_not_wait_for_a_slower_line_behind_a_node(behind_bps: float) -> None:
+    objects = video(0.8, 400)
+    result = trial(over_a_node(behind_bps), objects)
+    # A report of 48 bytes takes half of the slower line. On the first line one or two are under way.
+    report_s = 8 * 48 / min(behind_bps, 8e3)
+    assert result.totals.rtt_sum_s / result.totals.rtt_samples < RTT_S + 1 + 3 * report_s
+    first = next(hop for hop in result.hops if hop.first_of == 0)
+    assert first.up_sent_packets == pytest.approx(400 / (2 * report_s), rel=0.2)  # packets are 0.06 s apart
+
+
+def test_reports_take_a_quarter_of_a_line_that_comes_and_goes() -> None:
+    # It is there for 30 s of each 100 s: a quarter of that is 0.075 of all time.
+    outages = tuple((ns(100 * k + 30), ns(100 * k + 100)) for k in range(8))
+    objects = video(0.8, 400)
+    result = trial(over_a_node(2e3, up_outages=outages), objects, duration_s=800.0)
+    first = next(hop for hop in result.hops if hop.first_of == 0)
+    report_s = 8 * 48 / 2e3
+    assert first.up_sent_packets == pytest.approx(400 * 0.3 / 4 / report_s, rel=0.15)
+
+
 def test_under_laws_that_want_acknowledgements_they_do() -> None:
     objects = video(0.8, 400, playout_s=2.5 * RTT_S)
     result = trial(far(up_bps=500.0), objects, congestion="open-loop")

@@ -1,6 +1,7 @@
 #include "coding/coded.hpp"
 
 #include "coding/setup.hpp"
+#include "link/planned_path.hpp"
 
 namespace dstcc {
 
@@ -43,7 +44,8 @@ void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan) {
     const Time answer = on.up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     sending_.add({make_flight(config_, link, s, sending_.siblings(), on.down.slot_ns(), answer),
                   Transmitter(wires_[link]), &plan, link});
-    receiving_.add(AckTransmitter(wires_[link]), ranges_[s], sending_.subflow(s).flight.wants_reports());
+    receiving_.add(AckTransmitter(wires_[link]), ranges_[s], sending_.subflow(s).flight.wants_reports(),
+                   slowest_back(config_.links[link], config_.duration_ns));
 }
 
 // --------------------------------------------------------------------------------------------- what passes between them

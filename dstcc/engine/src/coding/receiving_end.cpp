@@ -113,7 +113,9 @@ void CodedReceivingEnd::send_ack(std::size_t i) {
         now_, i,
         {to.ranges->largest_end(), now_ - to.arrived_ns, nullptr, 0, kPlain, to.one_way_ns, to.ranges->newest()},
         bytes);
-    if (to.reports) to.report_ns = now_ + kReportShare * (to.out.busy_ns() - now_);
+    if (!to.reports) return;
+    const Time back = std::max(to.out.busy_ns() - now_, static_cast<Time>(to.slowest_back * bytes));
+    to.report_ns = now_ + kReportShare * back;
 }
 
 void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {

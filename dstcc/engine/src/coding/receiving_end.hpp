@@ -6,7 +6,7 @@
 //   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
 //            32 ranges
 //   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and as much time again
-//            has passed. So reports take half of an uplink at most, and none waits behind another
+//            has passed, and as much on any line further back. So reports take half of an uplink at most, and none waits behind another
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
 #pragma once
@@ -36,8 +36,9 @@ class CodedReceivingEnd {
 public:
     CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed, const BlockMap& blocks,
                       const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay, Timers delayed_acks);
-    void add(AckTransmitter out, AckRanges& ranges, bool reports = false) {
-        receivers_.push_back({out, &ranges, reports});
+    // `slowest_back`: what a byte takes on lines behind its own uplink (link/planned_path.hpp).
+    void add(AckTransmitter out, AckRanges& ranges, bool reports = false, double slowest_back = 0) {
+        receivers_.push_back({out, &ranges, reports, slowest_back});
     }
 
     void handle_data(Time now, const DataPacket& packet);
@@ -56,6 +57,7 @@ private:
         AckTransmitter out;
         AckRanges* ranges;
         bool reports;
+        double slowest_back;
         std::int64_t next = 0;  // number
         int pending = 0;        // packets not yet acknowledged
         Time arrived_ns = 0, one_way_ns = -1;

@@ -4,11 +4,15 @@
 //   arrival(t) = t + light of the first hop, then hop by hop    at = finish(fit(at, s), s), at += light(at)
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "link/contact.hpp"
 
 namespace dstcc {
+
+constexpr double kLeastLit = 0.01;  // of all time, that counts
+constexpr double kWaiting = 2;      // half as much goes over lines with outages, so that what waits for them is soon over
 
 class PlannedPath {
 public:
@@ -56,5 +60,21 @@ private:
     std::uint32_t full_bytes_;
     std::vector<Leg> legs_;
 };
+
+// What a byte takes on the slowest line back to the sender behind the receiver's own, on average until `ends`: what comes in an outage of the
+// plan waits for its end. 0: there is no such line.
+inline double slowest_back(const LinkConfig& path, Time ends) {
+    const auto takes = [ends](const LinkConfig& line) {
+        Time away = 0;
+        for (const auto& [begin, end] : line.up_outages_ns) away += std::max<Time>(std::min(end, ends) - begin, 0);
+        const double lit = ends > 0 && ends < kNever ? 1 - static_cast<double>(away) / static_cast<double>(ends) : 1;
+        return 8.0 * kNsPerS / line.up_rate_bps * (lit < 1 ? kWaiting / std::max(lit, kLeastLit) : 1);
+    };
+    if (path.onward.empty()) return 0;
+    double slowest = takes(path);
+    for (std::size_t hop = 0; hop + 1 < path.onward.size(); ++hop)
+        slowest = std::max(slowest, takes(path.onward[hop].line));
+    return slowest;
+}
 
 }  // namespace dstcc
