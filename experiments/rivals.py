@@ -9,7 +9,8 @@ can do to a sender, and the sealed scenarios. Each is run without its own algori
 open-loop and `ltp`, told the rates (and `ltp` the contacts), `gru-mpc`, which plans the repair of coded open-loop,
 CUBIC and `dstcc-lanes` on 16 lanes a link. The tuned rule steers coded open-loop, too: of constant shares of repair,
 margins over the measured loss, the rules of `dstcc/coded/rules.json` and the engine's, the one that plays most of this
-very cell with seeds 901 and 902. CUBIC has the scale and the initial window that `dstcc tune` found for the demo.
+very cell with seeds 901 and 902, and so knows its losses as none other does. CUBIC has the scale and the initial window
+that `dstcc tune` found for the demo.
 Values go to VALUES.jsonl, a line a trial, seed by seed; what is there is not run again, so that the command goes on
 where it was stopped. `--print` runs nothing, `--short` prints the cells that fail.
 

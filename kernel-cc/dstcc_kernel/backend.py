@@ -13,13 +13,12 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc import version
-from dstcc.algorithms import OWN, TRANSFERS, schedulers_of
+from dstcc.algorithms import OWN, TRANSFERS, controller_name, schedulers_of
 from dstcc.engine.config import AGENT
 from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
     from dstcc.learn.policies.controller import Controller
     from dstcc.scenario import Scenario, Source
+    from dstcc.scenario.model import Transport
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
@@ -89,9 +89,11 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
     setup = draw_trial(scenario, source, scenario.run.seed)
     configs = []
-    for named in _one_of_each(scenario.transport.congestion):
+    for named in _one_of_each(scenario.transport):
         scheduler = AGENT if named == AGENT else schedulers_of(named, scenario.transport.scheduler)[0]
         configs.append(engine_config(scenario, setup, label(named), label(scheduler)))
+    if not configs:  # our own transport alone, which is a scenario of its own
+        return
     config = configs[0]
     job_of(config, program=Path())
     if scenario.transport.mode == CODED:
@@ -114,11 +116,13 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         )
 
 
-def _one_of_each(names: Sequence[str]) -> list[str]:
+def _one_of_each(transport: Transport) -> list[str]:
     """Of the controls that one program has the first, and of each other program's."""
+    names = transport.congestion
     of_ltp = [name for name in names if name in TRANSFERS]
     others = [name for name in names if name not in TRANSFERS]
-    return [*others[:1], *of_ltp[:1]] or [AGENT]
+    steered = any(controller_name(given) != OWN for given in transport.controller)
+    return [*others[:1], *of_ltp[:1]] or [AGENT] * steered
 
 
 def _hosts_misfit(scenario: Scenario, config: EngineConfig) -> str | None:

@@ -111,6 +111,8 @@ def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None
     pins = transport.layer_links
     share = (kernel or release()).window_256(transport.mss_bytes)
     receive, send = _buffers(links, transport.receive_buffer_bytes, share, stored_bytes(config))
+    if transport.mode != "coded":
+        _check_window(links)
     over = network_of_trial(config)
     return Job(
         congestion=CONGESTION.get(transport.congestion, OURS),
@@ -323,14 +325,19 @@ def _buffers(links: Sequence[Link], limit: int, share_256: int, stored: int) -> 
     """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` to the receive window, which is
     so large a share of its buffer, of 0 is none. ``stored``: bytes that nodes hold."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
-    if sum(flights) > MAX_WINDOW:
-        raise InputError(
-            f"a window of {sum(flights):.4g} bytes fills the links ({', '.join(link.name for link in links)}); "
-            f"TCP's largest is {MAX_WINDOW:,} bytes"
-        )
     wanted = sum(flights) + sum(link.queue_bytes for link in links) + stored
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
     return min(MAX_BUFFER, -(-256 * limit // share_256)) if limit else room, room
+
+
+def _check_window(links: Sequence[Link]) -> None:
+    """Of a TCP connection."""
+    fills = sum(link.rate_bps * rtt_s(link) / 8 for link in links)
+    if fills > MAX_WINDOW:
+        raise InputError(
+            f"a window of {fills:.4g} bytes fills the links ({', '.join(link.name for link in links)}); "
+            f"TCP's largest is {MAX_WINDOW:,} bytes"
+        )
 
 
 def _largest_window(links: Sequence[Link], least: int) -> int:

@@ -165,6 +165,14 @@ def test_a_window_beyond_tcps_is_refused() -> None:
         job(scenario({"rate_bps": 1e7}))
 
 
+def test_coded_packets_have_no_window() -> None:
+    coded = {"congestion": "open-loop", "mode": "coded"}
+    made = job(scenario({"rate_bps": 1e7}, transport=coded, coding={"repair": "auto", "block_s": 60}))
+    assert made.links[0].down.rate_bps > 0
+    ours = scenario({"rate_bps": 1e7}, transport={"controller": "dstcc"})
+    backend.check(ours, load_source(ours))
+
+
 def test_memory_follows_what_is_in_flight() -> None:
     small, large = (trial(given) for given in (scenario(), scenario({"rate_bps": 2e6})))
     grown = memory_mb(large, steered=False) - memory_mb(small, steered=False)

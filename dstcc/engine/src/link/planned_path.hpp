@@ -12,7 +12,7 @@
 namespace dstcc {
 
 constexpr double kLeastLit = 0.01;  // of all time, that counts
-constexpr double kWaiting = 2;      // half as much goes over lines with outages, so that what waits for them is soon over
+constexpr double kWaiting = 2;  // half as much goes over lines with outages, so that what waits for them is soon over
 
 class PlannedPath {
 public:
