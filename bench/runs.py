@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dstcc.engine import EngineConfig, Loss, TransportStats, simulate
+import numpy as np
+
+from dstcc.engine import EngineConfig, FrameSchedule, Loss, TransportStats, simulate
 
 from .figure import Measured, core_s, interleaved, median_ratio
 from .missions import day_config
@@ -46,6 +48,19 @@ def run_cost() -> Measured:
     """``ltp`` over two Mars links a hundred times as fast; in the notes other losses, and the day itself."""
     fast = mission(FASTER, SECONDS)
     bursts = Loss("gilbert-elliott", p=0.001, r=0.05, good=0.0, bad=0.3)
+    frames = Loss(
+        "frames",
+        frames=FrameSchedule(
+            frame_bits=8920,
+            t_ns=np.zeros(1, dtype=np.int64),
+            ebn0_db=np.zeros(1),
+            scintillation_index=np.zeros(1),
+            coherence_ns=10**9,
+            curve_from_db=0.0,
+            curve_step_db=1.0,
+            log10_fer=np.full(2, -4.0),
+        ),
+    )
     curved = replace(
         fast,
         links=tuple(
@@ -61,6 +76,7 @@ def run_cost() -> Measured:
     configs = {
         "packet loss": fast,
         "bursts": replace(fast, links=tuple(replace(link, loss=bursts) for link in fast.links)),
+        "frames": replace(fast, links=tuple(replace(link, loss=frames) for link in fast.links)),
         "a delay that grows": curved,
         "the day's rates": mission(1, 10 * SECONDS),
     }

@@ -72,7 +72,7 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
             out.waited(0, count);
             sent_ += count;
             busy_ns_ = run.at(place + count - 1) + slot_ns_;
-            lossless_ ? arrive(run, place, count, out) : draw(run, place, count, out);
+            lossless_ || framed_ ? arrive(run, place, count, out) : draw(run, place, count, out);
             place += count;
         } else {
             const Passage passage = transmit(run.at(place), bytes);
@@ -83,14 +83,17 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
     }
 }
 
-// How many packets of a run, from one on, find the line free at one rate and are lost by draws of their slots at most.
+// How many packets of a run, from one on, find the line free at one rate and are lost by draws of their slots at most; of a coded
+// link, by nothing.
 std::int64_t Direction::at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const {
     const Time start = run.at(place);
-    if (!steady_rate_ || most_packets_ > 0 || framed_ || bytes != full_bytes_) return 0;
+    if (!steady_rate_ || most_packets_ > 0 || bytes != full_bytes_) return 0;
     if (run.spacing < slot_ns_ || busy_ns_ > start) return 0;
     const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;  // by then service has ended
-    if (lit < start + slot_ns_) return 0;
-    return std::min(run.count - place, (lit - slot_ns_ - start) / run.spacing + 1);
+    const Time clear = framed_ ? frames_.clear_until(start) : kNever;
+    if (lit < start + slot_ns_ || clear <= start) return 0;
+    return std::min(
+        {run.count - place, (lit - slot_ns_ - start) / run.spacing + 1, (clear - 1 - start) / run.spacing + 1});
 }
 
 void Direction::draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {

@@ -37,6 +37,8 @@ public:
         if (start >= clear_from_ns_ && start < clear_to_ns_ && bytes <= full_bytes_) return false;
         return first_erased(start, bytes) >= 0;
     }
+    // No packet that starts from `start` on and before then is lost, as far as that is known.
+    Time clear_until(Time start) const { return start >= clear_from_ns_ ? clear_to_ns_ : start; }
     bool erased(std::int64_t frame) { return first_of(frame, frame + 1) >= 0; }
     // The first erased frame of a packet whose service starts then; -1 if none.
     std::int64_t first_erased(Time start, std::uint32_t bytes) {
