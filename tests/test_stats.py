@@ -13,8 +13,10 @@ from dstcc.stats import (
     SAME,
     SIGNIFICANT,
     Estimate,
+    Profile,
     _tail,
     estimate,
+    few_seeds,
     holm,
     interquartile_mean,
     mean_estimate,
@@ -120,6 +122,15 @@ def test_holm_by_hand() -> None:
     assert adjusted == pytest.approx({"a": 0.04, "b": 0.06, "c": 0.06, "d": 0.9})
     assert holm(p_values, families=2) == pytest.approx({"a": 0.08, "b": 0.12, "c": 0.12, "d": 1.0})
     assert holm({}) == {}
+
+
+def test_ten_seeds_are_not_few() -> None:
+    assert few_seeds(9).startswith("9 seeds: ") and few_seeds(10) == ""
+
+
+def test_half_of_the_trials_reach_the_median() -> None:
+    shares = np.array([1.0, 0.5, 0.4])
+    assert Profile(np.array([1.0, 2.0, 3.0]), shares, None, None).median == 2.0
 
 
 def test_an_interval_has_two_ends() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dstcc.coded.channels import GRID, on_grid
-from dstcc.coded.planner import FRESH_FAILS, STEPS, Planner, TailTables
-from dstcc.coded.seen import Blocks
+from dstcc.coded.planner import FRESH_FAILS, GOLDEN, PRICES, STEPS, Planner, TailTables, tables_of
+from dstcc.coded.seen import Blocks, Mission, Seen
 from dstcc.engine import _testing
 
 from .missions import mission, seen
@@ -115,3 +117,75 @@ def test_of_two_prices_each_is_taken_as_often_as_makes_both_fit() -> None:
     half = 0.8 * certain(1e-5) + 0.2 * certain(0.1)
     shares = np.array([planner.plan(seen(of), half).repair[0] for _ in range(200)])
     assert 1 <= len(np.unique(shares, axis=0)) <= 2
+
+
+def wanted(
+    of: Mission, view: Seen, belief: np.ndarray, price: float, horizon_s: float
+) -> tuple[list[float], float]:
+    """Shares, and bytes of a block's time, of one trial in one step: the module's formulas, number by number."""
+    shares, total = [0.0] * len(of.layers), 0.0
+    above = np.zeros(len(GRID))
+    for m in reversed(range(len(of.layers))):
+        blocks, table = of.layers[m], tables_of(of.layers[m])
+        left_s = min(view.slack_s[0, m], of.playout_s[0]) - of.light_s[0].min()
+        i, j = (min(max(s / of.block_s, 0.0), 1.0) for s in (left_s, left_s - view.rtt_s[0].min()))
+        loss = (1 - i) * table.touched[:, None] + (i - j * (1 - FRESH_FAILS)) * table.lost
+        brings = (1 - loss) * (blocks.objects * blocks.weight + above)[:, None]
+        sent = blocks.packet_bytes * (table.packets + (belief @ table.fresh if j > 0 else 0))
+        found = list(zip((belief @ brings).tolist(), sent.tolist(), brings.T, strict=True))
+        best = max(range(len(found)), key=lambda r: found[r][0] - price * found[r][1])
+        kept, repair, above = found[best]
+        if kept - price * repair > price * blocks.source_bytes:
+            waiting = view.backlog_bytes[0, m] / blocks.source_bytes / (horizon_s / of.block_s)
+            total += (blocks.source_bytes + repair) * (1 + waiting)
+        else:
+            best = max(range(len(found)), key=lambda r: found[r][0] / (blocks.source_bytes + found[r][1]))
+            above = np.zeros(len(GRID))
+        shares[m] = float(table.share[best])
+    return shares, total
+
+
+def planned(of: Mission, view: Seen, beliefs: np.ndarray, decision: int) -> list[float]:
+    """Shares of the trial's n-th decision, by a search through all prices."""
+    unit = of.layers[-1].weight * of.layers[-1].objects / of.layers[-1].source_bytes
+    patience_s = max(of.playout_s[0] - of.light_s[0].min(), of.block_s)
+    horizon_s = patience_s + 2 * of.light_s[0].max()
+    supply = view.pace_bytes[0].sum() * (horizon_s + patience_s)
+    every = [
+        [wanted(of, view, belief, price * unit, horizon_s) for belief in beliefs[0, 0]] for price in PRICES
+    ]
+    needs = [float(np.mean([step[1] for step in steps])) * horizon_s / of.block_s for steps in every]
+    fits = next((n for n, need in enumerate(needs) if need <= supply), len(needs) - 1)
+    spare, over = supply - needs[fits], needs[max(fits - 1, 0)] - supply
+    often = min(max(spare / max(over + spare, 1e-9), 0.0), 1.0)
+    return every[max(fits - 1, 0) if decision * GOLDEN % 1 < often else fits][0][0]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_decisions_are_those_of_the_formulas(number: int) -> None:
+    random = np.random.default_rng(number)
+    of = mission(
+        load=random.uniform(0.5, 1.6), playout_s=random.choice([630.0, 700.0, 900.0, 1_900.0, 3_000.0])
+    )
+    of = replace(of, layers=tuple(replace(one, source=24.0, objects=6.0) for one in of.layers))
+    view = seen(
+        of,
+        backlog_bytes=random.uniform(0, 2e6, (1, 3)) * (number % 2),
+        slack_s=random.choice([620.0, 655.0, 1_850.0, np.inf], (1, 3)),
+    )
+    chances = np.sort(random.choice([1e-4, 0.01, 0.05, 0.15, 0.3], (STEPS, 2)))
+    beliefs = np.stack([on_grid(low[None]) * 0.7 + on_grid(high[None]) * 0.3 for low, high in chances])
+    planner = Planner(of)
+    for decision in (1, 2):
+        shares = planner.plan(view, beliefs.reshape(1, 1, STEPS, -1)).repair[0]
+        expected = planned(of, view, beliefs.reshape(1, 1, STEPS, -1), decision)
+        assert shares == pytest.approx(expected), decision
+
+
+def test_beliefs_are_wanted_for_as_long_as_now_matters() -> None:
+    of = mission(2, rates=(6_000.0, 2_000.0))
+    of = replace(of, light_s=np.array([[600.0, 200.0], [890.0, 899.0]]))
+    # What is captured can wait for 900 - 200 s, or a block's minute; an answer takes twice the longest way.
+    horizon_s = np.array([[700 + 1_200], [60 + 1_798]])
+    times = Planner(of).times(np.array([5.0, 7.0]))
+    assert times == pytest.approx(np.array([[5.0], [7.0]]) + horizon_s * np.arange(STEPS) / STEPS)

@@ -120,6 +120,19 @@ def test_a_sender_keeps_what_a_node_has_no_room_for():
     conserved(result)
 
 
+def test_after_each_refusal_a_sender_waits_twice_as_long():
+    """The node has room for the first layer alone, until that leaves at 30 s and its report comes at 40.1 s. The second
+    is refused 2.1 s after it was sent, and waits for a round trip and its margin, 2 · 1 + 2 · 0.2 s; then twice that,
+    and so on. So it is sent at 10, 14.5, 21.4 and 33.1 s in vain, and again at 54.4 s, whatever slots there are."""
+    dark = ((0, 30 * S),)
+    way = path(line("a"), Hop(1, node(1, WIRE), line("b", delay_s=5.0, outages_ns=dark)))
+    result = simulate(config(way, objects=layers(2, segments=1), slot_ns=1000 * S))
+    assert (result.objects.sent_bytes == (1460, 5 * 1460)).all()
+    sent_s = 10 + sum(2.1 + 2.4 * 2**refused for refused in range(4))
+    took_s = 0.1 + 1 + 0.1 + 5
+    assert result.objects.complete_ns[1] / S == pytest.approx(sent_s + took_s, abs=0.05)
+
+
 def test_of_two_ways_the_plan_of_the_links_behind_decides():
     """The first way is nearer, but its second hop is away for an hour."""
     far = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", outages_ns=((0, 3600 * S),))))

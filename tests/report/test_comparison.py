@@ -285,6 +285,7 @@ def test_a_page_of_several_scenarios_shares_its_five_percent() -> None:
 
 def test_only_one_that_leads_has_most_and_a_lone_one_is_not_praised() -> None:
     assert "a delivered most video" in leading(compare({"a": HIGH, "b": LOW}))
+    assert "(95 % interval 91.8–97.2) of it" in leading(compare({"a": HIGH, "b": LOW}))
     assert "the highest value" in leading(compare({"a": HIGH, "b": MIXED}))
     assert "most" not in leading(compare({"a": HIGH, "b": MIXED}))
     alone = leading(compare({"a": LOW, "b": HIGH}, failed=frozenset({"b"})))

@@ -11,6 +11,7 @@ from dstcc.scenario import (
     TrialSetup,
     draw_trial,
     engine_config,
+    horizon_s,
     load_scenario,
     load_source,
     parse_override,
@@ -164,6 +165,24 @@ def test_lanes_with_a_window_each_are_as_many_as_connections_can_be(minimal: Pat
         built(minimal, f"link=[{nine}]", most)
     shared = 'transport={mode = "lanes", lanes_per_link = 4096, congestion = "fixed"}'
     assert built(minimal, shared, congestion="fixed").transport.lanes_per_link == 4096
+
+
+def test_what_is_late_is_dropped_where_there_are_deadlines_and_base_layers_go_first_live(
+    minimal: Path,
+) -> None:
+    def rules(*overrides: str) -> tuple[bool, bool]:
+        transport = built(minimal, *overrides).transport
+        return transport.drop_late, transport.layer_first
+
+    assert rules() == (True, True)
+    assert rules("video.source=stored") == (True, False)
+    assert rules("playout.mode=stall") == (False, False)
+
+
+def test_a_run_is_as_long_as_its_last_deadline_and_two_of_the_longest_round_trips(minimal: Path) -> None:
+    # ten chunks, each due 32 s after its second; round trips of 4 and 16 s
+    config = built(minimal)
+    assert horizon_s(config.links, config.objects) == 10 + 32 + 2 * 16
 
 
 def test_duration(minimal: Path) -> None:
