@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.coded.belief import Filter
+from dstcc.coded.belief import MEMORY, PRIOR_SLOTS, SPANS_RTTS, Filter
 from dstcc.coded.channels import GRID
 
 RTT_S = 100.0
@@ -68,3 +68,38 @@ def test_few_packets_say_little() -> None:
     wide = lambda one: float(np.sqrt(one.now()[0, 0] @ GRID**2 - (one.now()[0, 0] @ GRID) ** 2))  # noqa: E731
     assert wide(few) > 3 * wide(many)
     assert at == 5
+
+
+def believed(heard: list[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """The belief, and the trust in each span, after (known, lost, sent at s) of one link: the module's two lines."""
+    spans = SPANS_RTTS * RTT_S
+    weights = [np.full(len(GRID), 1 / len(GRID)) for _ in spans]
+    trust, total = np.full(len(spans), 1 / len(spans)), np.full(len(GRID), PRIOR_SLOTS / len(GRID))
+    last = None
+    for known, lost, at in heard:
+        told, log = [], lost * np.log(GRID) + (known - lost) * np.log(1 - GRID)
+        for t, span in enumerate(spans):
+            stays = np.exp(-max(at - last, 0) / span) if last is not None else 1.0
+            foretold = stays * weights[t] + (1 - stays) * total / total.sum()
+            seen = foretold * np.exp(log - log.max())
+            told.append(seen.sum())
+            weights[t] = seen / seen.sum()
+        trust = trust**MEMORY * np.array(told)
+        trust /= trust.sum()
+        belief = trust @ np.array(weights)
+        total, last = total + belief, at
+    return belief, trust
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_beliefs_are_those_of_the_formulas(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    known = random.choice([1.0, 30.0, 90.0, 1500.0], 12)
+    lost = np.ceil(known * random.choice([0.0, 0.05, 0.3], 12))
+    sent = np.cumsum(random.choice([-2.0, 0.0, 0.4, 30.0, 500.0], 12))
+    one = Filter(1, 1, np.array([[RTT_S]]))
+    for number in range(12):
+        one.hear(*(np.array([[column[number]]]) for column in (known, lost, sent)))
+        belief, trust = believed(list(zip(known, lost, sent, strict=True))[: number + 1])
+        assert one.now()[0, 0] == pytest.approx(belief, rel=1e-6, abs=1e-12)
+        assert one.trust()[0, 0] == pytest.approx(trust, rel=1e-6, abs=1e-12)
