@@ -70,7 +70,8 @@ def test_what_is_not_there_is_refused_with_what_is() -> None:
     assert said is not None and said.startswith(
         "transport.congestion: 'tp-planet' exists in the simulator only"
     )
-    assert backend._one_of_each(["cubic", "ltp", "bbr"]) == ["cubic", "ltp"]
+    three = scenario(transport={"congestion": ["cubic", "ltp", "bbr"]})
+    assert backend._one_of_each(three.transport) == ["cubic", "ltp"]
 
 
 def test_a_segment_weighs_no_more_than_the_simulators() -> None:
