@@ -17,6 +17,7 @@ from dstcc.scenario import (
     parse_override,
     scale_of,
 )
+from dstcc.scenario.work import limited
 
 S = 1_000_000_000
 
@@ -183,6 +184,17 @@ def test_a_run_is_as_long_as_its_last_deadline_and_two_of_the_longest_round_trip
     # ten chunks, each due 32 s after its second; round trips of 4 and 16 s
     config = built(minimal)
     assert horizon_s(config.links, config.objects) == 10 + 32 + 2 * 16
+
+
+def test_a_trial_goes_on_beyond_its_outages(minimal: Path) -> None:
+    assert setup(minimal, "link.0.outages=[[100, 200.5], [300, 1e9]]").length_s == 200.5
+
+
+def test_work_beyond_the_limit_is_refused(minimal: Path) -> None:
+    scenario, ready = load_scenario(minimal), setup(minimal)
+    engine_config(scenario, ready, "cubic", "minrtt")
+    with limited({"events": 10}), pytest.raises(ScenarioError, match="more than the limit of 10"):
+        engine_config(scenario, ready, "cubic", "minrtt")
 
 
 def test_duration(minimal: Path) -> None:
