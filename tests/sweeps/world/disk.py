@@ -87,6 +87,10 @@ class Disk:
         self._dirty.clear()
         self._changes.clear()
 
+    def unflushed(self) -> set[str]:
+        """The names of which a power failure may leave nothing."""
+        return {one.name for one in self._changes}
+
     def _write_fault(self, path: str) -> None:
         if self.broken:
             self.broken -= 1

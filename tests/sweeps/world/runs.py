@@ -331,8 +331,8 @@ class Run:
         self._look()
         return process
 
-    def _look(self) -> None:
-        """What lies in the folder now."""
+    def _look(self) -> set[str]:
+        """What lies in the folder now; what a worker has yet to flush, the power may still take."""
         found: set[str] = set()
         for folder in (self.place.trials, self.place.others):
             for part in folder.glob("part-*.parquet"):
@@ -345,7 +345,8 @@ class Run:
         if lost := self.kept - found:
             self.wrong(f"{len(lost)} results that were kept are lost")
             self.kept = found
-        self.kept |= found
+        self.kept |= found - {Path(name).stem for name in self.disk.unflushed()}
+        return found
 
     @contextmanager
     def _whole(self, path: Path) -> Iterator[None]:
@@ -363,8 +364,7 @@ class Run:
         except StuckError as error:
             self.wrong(str(error))
             self.world.kill_all()
-        self._look()
-        before = set(self.kept)
+        before = self._look()
         process = self._life(0)
         if process.error is not None or process.result is None:
             self.wrong(f"the last call ended with {process.error!r}")
