@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dstcc.engine import NEVER_NS, EngineResult, Flow, Link, Loss, opening, reopening
+from dstcc.engine import NEVER_NS, EngineResult, Flow, Hop, Link, Loss, Node, opening, reopening
+from dstcc.engine._testing import waits_further_on
 
 from . import net
 
@@ -34,6 +37,28 @@ def syns_s(result: EngineResult) -> list[float]:
 
 
 # ------------------------------------------------------------------------------------------------------- the plan
+
+
+def test_what_waits_at_nodes_for_contacts_further_on() -> None:
+    # Light takes 10 s to the first node, 5 s on, and 5 s more. The second line is away from 100 to 200 s, the third
+    # from 205 to 300 s; a byte takes 25 us.
+    def line(away: tuple[tuple[float, float], ...]) -> Link:
+        return net.link(320e3, 10.0, outages_s=away)
+
+    hops = (Hop(1, Node("a", 1), line(((100, 200),))), Hop(2, Node("b", 2), line(((205, 300),))))
+    over = replace(path(), delay_ns=(net.ns(20),), first_t_ns=(0,), first_delay_ns=(net.ns(10),), onward=hops)
+    leaves = {0: 0, 89.9: 0, 90: 195, 150: 135, 185: 100, 189.9: 95.1, 200: 85, 284.9: 0.1, 285: 0, 300: 0}
+    waits = waits_further_on(over, [net.ns(at) for at in leaves]) / net.S
+    assert waits.tolist() == pytest.approx(list(leaves.values()), abs=1e-6)
+    assert waits_further_on(replace(over, onward=()), [net.ns(90)]).tolist() == [0]
+    # The sender's own outages are none of these.
+    own = replace(
+        path(down=((10, 100),)),
+        onward=(Hop(1, Node("a", 1), line(())),),
+        first_t_ns=(0,),
+        first_delay_ns=(0,),
+    )
+    assert waits_further_on(own, [net.ns(50)]).tolist() == [0]
 
 
 def test_a_link_that_is_up_opens_at_once():

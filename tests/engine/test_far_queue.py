@@ -145,6 +145,20 @@ def test_a_report_of_an_older_packet_says_nothing() -> None:
     assert queue.ahead == ns(110.0)
 
 
+def test_packets_that_waited_for_a_contact_by_the_plan_say_nothing() -> None:
+    queue, pace = found_queue(SHOWN)
+    queue.skip()
+    assert queue.pace(ns(20.0), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9 == pace
+    # The first behind them begins anew, and the next tells how the wait grew since.
+    queue.hear(ns(500.0), ns(60.0), 9e9)
+    queue.pace(ns(510.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    queue.hear(ns(510.0), ns(60.0), 10_000.0)
+    # 1,000 bytes a second came in while the wait stayed as it was: as much is available as before.
+    # 60 s are ahead, 6.25 are aimed at.
+    expected = max(1_000 + 1_000 * (6.25 - 60) / (ROUND_S / 2), 250)
+    assert queue.pace(ns(510.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9 == pytest.approx(expected)
+
+
 def test_what_passes_without_a_queue_is_available() -> None:
     queue, _ = found_queue(SHOWN)
     queue.hear(ns(20.0), ns(0.0), 15_000.0)

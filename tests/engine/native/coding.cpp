@@ -144,6 +144,7 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("target", &OwnQueue::target);
     py::class_<FarQueue>(m, "FarQueue")
         .def(py::init<>())
+        .def("skip", &FarQueue::skip)
         .def("hear", &FarQueue::hear, py::arg("sent"), py::arg("wait"), py::arg("arrived"))
         .def(
             "pace",

@@ -56,6 +56,14 @@ std::pair<bool, Time> contact(const py::object& link, Time at) {
     return {now.up, now.change_ns == kNever ? -1 : now.change_ns};
 }
 
+// How long what leaves a path's sender at each of some times waits at nodes, by the plan (for tests).
+py::array waits_further_on(const py::object& link, const std::vector<Time>& at) {
+    const ContactPlan plan(read_link(link), 40);
+    std::vector<Time> waits;
+    for (const Time t : at) waits.push_back(plan.wait_further_on(t));
+    return to_array(waits);
+}
+
 // A line with all that it stands on.
 struct LineBench {
     LineBench(const LinkConfig& link, bool up, double told_bps, std::uint32_t full_bytes)
@@ -79,6 +87,7 @@ void bind_links(py::module_& m) {
     m.def("slot_draws", &slot_draws, py::arg("link"), py::arg("seed"), py::arg("index"), py::arg("full_bytes"),
           py::arg("bytes"), py::arg("slots"), py::arg("draws"));
     m.def("delays", &delays, py::arg("link"), py::arg("at_ns"));
+    m.def("waits_further_on", &waits_further_on, py::arg("link"), py::arg("at_ns"));
     m.def("contact", &contact, py::arg("link"), py::arg("at_ns"));
     py::class_<RateSteps>(m, "RateSteps")
         .def(py::init([](const py::object& link, bool up, bool planned) {

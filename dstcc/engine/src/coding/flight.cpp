@@ -205,6 +205,8 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     tcp_.ack_has_sacks = ack.count > 1;
     const std::int64_t newest = ack.ranges[ack.count - 1].end - 1;
     DSTCC_CHECK(newest < tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    if (plan_ != nullptr && newest > largest_ && plan_->wait_further_on(packets_[newest].sent_ns) > 0)
+        tcp_.one_way_ns = -1;
     const std::int64_t in_flight = tcp_.in_flight();
     const std::uint64_t lost = tcp_.lost;
     Latest latest;

@@ -21,6 +21,7 @@
 
 #include "congestion/control.hpp"
 #include "core/ring.hpp"
+#include "link/contact.hpp"
 #include "tcp/rtt.hpp"
 #include "tcp/sender.hpp"
 
@@ -65,6 +66,7 @@ public:
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
+    void set_plan(const ContactPlan& plan) { plan_ = &plan; }
     void set_gap(Time until, Time length) {
         tcp_.until_gap_ns = until;
         tcp_.gap_ns = length;
@@ -116,6 +118,7 @@ private:
     void pace(Time now, std::uint32_t wire_bytes);
 
     TcpState tcp_;
+    const ContactPlan* plan_ = nullptr;
     std::unique_ptr<CongestionControl> control_;
     bool tells_sends_, takes_acks_, wants_rates_, wants_queue_;
     const ConstantsNs& constants_;

@@ -44,6 +44,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
 
 void CodedSendingEnd::add(Subflow subflow) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
+    if (!transport_.handshake) subflow.flight.set_plan(*subflow.plan);
     subflows_.push_back(std::move(subflow));
     arrival_ns_.push_back(kNever);
 }
@@ -160,6 +161,7 @@ void CodedSendingEnd::refresh_paths() {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
+        if (!transport_.handshake) subflow.further_on_ns = subflow.plan->wait_further_on(now_);
         tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;

@@ -72,15 +72,15 @@ public:
         Transmitter out;
         const ContactPlan* plan;
         std::size_t link;
-        Time syn_at = kNever, light_ns = 0;
+        Time syn_at = kNever, light_ns = 0, further_on_ns = 0;
         Time change_ns = 0;  // until then the contact plan says nothing new
         unsigned syns = 0, backoffs = 0;
         std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         bool up = true;
-        // Propagation, and the downstream queue that its control measures.
-        Time one_way_ns() const { return light_ns + flight.tcp().ahead_ns; }
+        // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
+        Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
     };
     struct Setup {
         const TransportConfig& transport;

@@ -98,7 +98,9 @@ public:
         delivered_ += static_cast<double>(sample.acked_bytes);
         if (slot_ns_ > 0 && slots_ago(before) == slots_ago(newest_ns_))
             count_turn(tcp, static_cast<double>(sample.acked_bytes), counts);
-        if (sample.sent_ns >= 0 && queue_->known())
+        if (tcp.one_way_ns < 0)
+            far_.skip();
+        else if (sample.sent_ns >= 0 && queue_->known())
             far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
                       static_cast<double>(sample.acked_bytes));
         tcp.far_full = far_.full();

@@ -29,7 +29,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
 
 double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap) {
     const auto round = static_cast<double>(round_trip);
-    if (sent_ > from_sent_) look(shown, round);
+    if (from_sent_ >= 0 && sent_ > from_sent_) look(shown, round);
     ahead_ = static_cast<double>(standing_) > kStands * round ? standing_ : 0;
     if (available_ == 0) return kNone;
     const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);

@@ -45,6 +45,8 @@ public:
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
+    // Of a packet that waited for a contact by the plan, which says nothing of a queue.
+    void skip() { from_sent_ = -1; }
     // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries;
     // `spare`: the time that a layer has beyond light; `gap`: the own line's next by the plan, of length 0 where none comes.
     double pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap);
