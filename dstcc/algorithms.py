@@ -466,7 +466,11 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-EVIDENCE = (951, 956)
+EVIDENCE, AGAIN = (951, 956), (965, 968)
+SEALED = (
+    "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt",
+    "Phobos chain", "comet flyby",
+)  # fmt: skip
 CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
     "dstcc-lanes": {
         "Mars, two links": ((1, 6),),
@@ -474,12 +478,13 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         "iodst table 1": ((1, 10),),
     },
     OWN: {
-        "further on": ((701, 740), (901, 905), EVIDENCE),
+        "further on": ((701, 740), (901, 905), EVIDENCE, AGAIN),
         **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks"), ()),
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
-        **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE,)),
-        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964),)),
+        **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE, AGAIN)),
+        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), AGAIN)),
+        **dict.fromkeys(SEALED, (AGAIN,)),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where
