@@ -20,7 +20,7 @@ public:
         if (slot >= end_ || slot < begin_) advance(slot);
         return bad_;
     }
-    std::int64_t end() const { return end_; }  // of the sojourn of the last slot that was asked about
+    std::int64_t end() const { return end_; }      // of the sojourn of the last slot that was asked about
     std::int64_t drawn() const { return drawn_; }  // since the start, for tests
 
 private:
