@@ -2,15 +2,16 @@
 
     python -m experiments.rivals -o VALUES.jsonl [--seeds 10] [--first 701] [--only TEXT].. [--print]
         [--short]
+    python -m experiments.rivals -o RULES.jsonl --tune
 
 Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, what else a link
 can do to a sender, and the sealed scenarios. Each is run without its own algorithms, settings and restarts, under
 `dstcc`: told nothing, told the rates, and with uplinks of 2, 8 and 256 kbit/s on each link; and under rivals: coded
 open-loop and `ltp`, told the rates (and `ltp` the contacts), `gru-mpc`, which plans the repair of coded open-loop,
 CUBIC and `dstcc-lanes` on 16 lanes a link. The tuned rule steers coded open-loop, too: of constant shares of repair,
-margins over the measured loss, the rules of `dstcc/coded/rules.json` and the engine's, the one that plays most of this
-very cell with seeds 901 and 902, and so knows its losses as none other does. CUBIC has the scale and the initial window
-that `dstcc tune` found for the demo.
+margins over the measured loss, the rules of `dstcc/coded/rules.json` and the engine's, the one that plays most over all
+cells with seeds 901 and 902, which `--tune` runs and prints. CUBIC has the scale and the initial window that `dstcc
+tune` found for the demo.
 Values go to VALUES.jsonl, a line a trial, seed by seed; what is there is not run again, so that the command goes on
 where it was stopped. `--print` runs nothing, `--short` prints the cells that fail.
 
@@ -23,9 +24,9 @@ of what it plays when told; and where an uplink of 2 kbit/s costs it more than 0
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -59,6 +60,8 @@ TUNED_ON = (901, 902)
 TUNED = f'congestion = "cubic", {LANES}, initial_cwnd = 2500'
 OURS = 'controller = "dstcc"'
 RULE = "tuned rule, told"
+BEST = "margin 3 over 0.5 RTT"
+"""Of :func:`rules`, by `--tune`."""
 TOLD = ("dstcc, told", "coded, told", "gru-mpc, told", RULE, "ltp, told")
 CODED = 'congestion = "open-loop", mode = "coded", handshake = false'
 TRANSPORTS = {
@@ -138,37 +141,48 @@ def cells() -> Iterator[Cell]:
     yield Cell("Pareto cross traffic", DEMO, (f"link.1.cross_traffic=[{pareto}]",))
 
 
-def rules(layers: int) -> Iterator[Sender]:
-    """Of repair: those that are tried in each cell."""
-    yield Automatic()
-    yield from load_rules(SHIPPED)
+def constant(layers: int, share: float) -> Sender:
+    """The same share of repair for each layer."""
+    return Constant((share,) * layers)
+
+
+def margin(_layers: int, memory_rtts: float, kappa: float) -> Sender:
+    """So many deviations over the measured loss."""
+    return Margin({"memory_rtts": memory_rtts, "kappa": kappa, "decay": 1.0}, "margin")
+
+
+def shipped(_layers: int, number: int) -> Sender:
+    """One of the rules that the package has."""
+    return load_rules(SHIPPED)[number]
+
+
+def rules() -> dict[str, Callable[[int], Sender]]:
+    """Of repair: those that are tried, made for a number of layers."""
+    found: dict[str, Callable[[int], Sender]] = {"the engine's": lambda _layers: Automatic()}
+    for i, rule in enumerate(load_rules(SHIPPED)):
+        found[f"{rule.name}, shipped"] = partial(shipped, number=i)
     for share in CHOICES[::2]:
-        yield Constant((share,) * layers)
+        found[f"constant {share:g}"] = partial(constant, share=share)
     for memory_rtts, kappa in product((0.5, 2.0), (1.0, 3.0)):
-        yield Margin({"memory_rtts": memory_rtts, "kappa": kappa, "decay": 1.0}, f"margin {kappa:g}")
+        name = f"margin {kappa:g} over {memory_rtts:g} RTT"
+        found[name] = partial(margin, memory_rtts=memory_rtts, kappa=kappa)
+    return found
 
 
-@lru_cache(None)
-def tuned(cell: Cell) -> Sender:
-    """The rule that plays most of a cell with :data:`TUNED_ON`."""
-    fleet = Fleet(cell.under(RULE, TUNED_ON[0]), TUNED_ON, threads=1)
-    return max(rules(fleet.layers), key=lambda rule: float(fleet.run(rule).mean()))
-
-
-def by_rule(cell: Cell, seed: int) -> dict[str, Any]:
-    """What the tuned rule plays of a cell."""
-    rule, fleet = tuned(cell), Fleet(cell.under(RULE, seed), [seed], threads=1)
-    (config,), (result,) = fleet.configs, fleet.results(rule)
+def by_rule(cell: Cell, name: str, seed: int) -> dict[str, Any]:
+    """What one of :func:`rules` plays of a cell."""
+    fleet = Fleet(cell.under(RULE, seed), [seed], threads=1)
+    (config,), (result,) = fleet.configs, fleet.results(rules()[name](fleet.layers))
     sent = result.totals.sent_payload_bytes / int(config.objects.payload_bytes.sum())
-    return {"weight": fleet.value(config, result), "sent": sent, "rule": rule.name}
+    return {"weight": fleet.value(config, result), "sent": sent}
 
 
 def trial(cell: Cell, transport: str, seed: int) -> dict[str, Any]:
     """A line of the file."""
     about = {"cell": cell.name, "transport": transport, "seed": seed}
     try:
-        if transport == RULE:
-            return about | by_rule(cell, seed)
+        if transport == RULE or transport in rules():
+            return about | by_rule(cell, BEST if transport == RULE else transport, seed)
         # A policy's trial comes behind that of its congestion control alone.
         *_, done = run_trials(cell.under(transport, seed), quality=False, jobs=1)
     except DstccError as error:
@@ -186,15 +200,15 @@ def known(path: Path) -> list[dict[str, Any]]:
     return [json.loads(one) for one in text.split("\n")[:-1]]
 
 
-def carry_out(path: Path, wanted: list[Cell], seeds: range) -> None:
-    """Run what is missing, seed by seed."""
+def carry_out(path: Path, wanted: list[Cell], seeds: Iterable[int], names: Iterable[str] = ()) -> None:
+    """Run what is missing, seed by seed, under those named, or else under each of the cell's transports."""
     rows = known(path)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     there = {(row["cell"], row["transport"], row["seed"]) for row in rows}
     with path.open("a") as file:
         for seed in seeds:
             for cell in wanted:
-                for transport in cell.transports:
+                for transport in names or cell.transports:
                     if (cell.name, transport, seed) not in there:
                         file.write(json.dumps(trial(cell, transport, seed)) + "\n")
                         file.flush()
@@ -268,6 +282,17 @@ def print_table(rows: list[dict[str, Any]], wanted: list[Cell], *, short: bool =
     return failing
 
 
+def print_rules(rows: list[dict[str, Any]]) -> None:
+    """What each rule plays, over all cells, and over those where it plays least beside the others."""
+    heading("Rules", ("rule", "trials", "mean weight"))
+    means = {
+        name: [row["weight"] for row in rows if row["transport"] == name and "weight" in row]
+        for name in rules()
+    }
+    for name, weights in sorted(means.items(), key=lambda one: -fmean(one[1] or [0])):
+        line(name, str(len(weights)), f"{fmean(weights or [0]):.4f}")
+
+
 @click.command(help=__doc__)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Values, a line a trial."
@@ -276,6 +301,7 @@ def print_table(rows: list[dict[str, Any]], wanted: list[Cell], *, short: bool =
 @click.option("--first", default=701, show_default=True, help="The first seed.")
 @click.option("--only", default=("",), multiple=True, help="Cells whose name has this text.")
 @click.option("--print", "printing", is_flag=True, help="Run nothing, print what is there.")
+@click.option("--tune", "tuning", is_flag=True, help="Run the rules of repair instead, and print them.")
 @click.option("--short", is_flag=True, help="Print the cells that fail alone.")
 def main(
     output: Path,
@@ -284,10 +310,15 @@ def main(
     only: tuple[str, ...],
     *,
     printing: bool,
+    tuning: bool,
     short: bool,
 ) -> None:
     """Run what is missing, and print the table."""
     wanted = [cell for cell in cells() if any(text in cell.name for text in only)]
+    if tuning:
+        carry_out(output, wanted, () if printing else TUNED_ON, rules())
+        print_rules(known(output))
+        return
     span = range(first, first + seeds)
     if not printing:
         carry_out(output, wanted, span)
