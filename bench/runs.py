@@ -17,6 +17,7 @@ import numpy as np
 
 from dstcc.engine import EngineConfig, FrameSchedule, Loss, TransportStats, simulate
 
+from .coded import coded_config
 from .figure import Measured, core_s, interleaved, median_ratio
 from .missions import day_config
 
@@ -100,6 +101,33 @@ def run_cost() -> Measured:
     )
 
 
+def coded_run_cost() -> Measured:
+    """Layers coded over open-loop, at the rates of the day and ten times those; in the notes over ``paced``, too."""
+    configs = {
+        f"{law}, {faster} times the day's rates": _coded(law, faster)
+        for law in ("open-loop", "paced")
+        for faster in (10, 1)
+    }
+    taken = {name: _both(config) for name, config in configs.items()}
+    runs, packets, totals = next(iter(taken.values()))
+    each = ", ".join(
+        f"{name} {statistics.median(ns):.1f} ns ({median_ratio(other, ns):.2f} times less)"
+        for name, (ns, other, _) in taken.items()
+    )
+    return Measured(
+        statistics.median(runs),
+        "ns CPU",
+        "packets / runs",
+        median_ratio(packets, runs),
+        repeats=runs,
+        details={
+            name: {"runs_ns": ns, "packets_ns": other, "share": of.run_packets / of.data_packets}
+            for name, (ns, other, of) in taken.items()
+        },
+        notes=(f"{each}; {totals.run_packets / totals.data_packets:.2%} of the packets in runs",),
+    )
+
+
 def week_s() -> Measured:
     """``dstcc emulate``: a week of a laser at 267 Mbit/s under ``ltp``, a billion packets every thirteen hours."""
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +151,17 @@ def week_s() -> Measured:
 
 def mission(faster: int, seconds: int) -> EngineConfig:
     """The day's links and layers, so many times as fast, under ``ltp``."""
-    config = day_config("open-loop", seconds)
+    config = _faster(day_config("open-loop", seconds), faster)
+    ltp = replace(config.transport, congestion="ltp", scheduler="none", mode="stream", lanes_per_link=1)
+    return replace(config, transport=ltp)
+
+
+def _coded(law: str, faster: int) -> EngineConfig:
+    config = coded_config(law, 4 * 3600)
+    return replace(_faster(config, faster), transport=replace(config.transport, handshake=False))
+
+
+def _faster(config: EngineConfig, faster: int) -> EngineConfig:
     links = (
         replace(
             link,
@@ -137,9 +175,6 @@ def mission(faster: int, seconds: int) -> EngineConfig:
     return replace(
         config,
         links=tuple(links),
-        transport=replace(
-            config.transport, congestion="ltp", scheduler="none", mode="stream", lanes_per_link=1
-        ),
         objects=replace(config.objects, payload_bytes=config.objects.payload_bytes * faster),
     )
 

@@ -71,7 +71,7 @@ def _again(seed: int, trial: Trial, way: Way) -> Iterator[tuple[str, Way]]:
         yield "slot by slot", lambda config: run_steered(seed, trial, config, silent=True)
     if trial.kind == "coded" and trial.number % 4 == 2 and one:
         yield "slot by slot", lambda config: run_coded(seed, trial, config, silent=True)
-    if trial.kind == "ltp":
+    if trial.kind in ("ltp", "coded"):
         yield "packet by packet", lambda config: _by_packet(way, config)
 
 

@@ -32,7 +32,8 @@ def assert_equal(ahead: EngineResult, in_order: EngineResult) -> None:
     for name, total in vars(in_order.totals).items():
         if name not in COST:
             np.testing.assert_equal(getattr(ahead.totals, name), total, name)
-    assert ahead.totals.events == in_order.totals.events
+    if ahead.coding is None:  # of coded packets many need no event of their own
+        assert ahead.totals.events == in_order.totals.events
 
 
 @pytest.mark.parametrize("first", range(0, 600, 100))

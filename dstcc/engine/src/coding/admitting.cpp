@@ -13,11 +13,15 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 
 }  // namespace
 
+// With a handshake the sender has no plan.
+bool CodedSendingEnd::plans() const {
+    return !transport_.handshake && layer_first_ && deadlines_ && !layers_steered_ && map_.layers() > 1 &&
+           longest_wait_ns_ <= kMostWait && released_ > 0;
+}
+
 void CodedSendingEnd::plan_ahead() {
-    // With a handshake the sender has no plan.
-    if (transport_.handshake || !layer_first_ || !deadlines_ || layers_steered_ || map_.layers() == 1 ||
-        longest_wait_ns_ > kMostWait || released_ == 0)
-        return;
+    next_ = kNoObject;
+    if (!plans()) return;
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);
     next_plan_ns_ = now_ + interval;
     if (nothing_to_choose(interval)) return admission_.forget();

@@ -40,6 +40,32 @@ SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
     return timely;
 }
 
+// Is an object the first in turn of all that waits, and the only thing? Then it goes next over whatever subflow has time for it, until
+// something may have to be given up.
+bool CodedSendingEnd::look_ahead() {
+    if (next_ != kNoObject && now_ <= next_until_ns_) return true;
+    next_ = kNoObject;
+    if (queued_ > 0) return false;
+    Time first = kNever, until = plans() ? next_plan_ns_ - 1 : kNever;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+        Level& level = levels_[l];
+        if (level.objects.empty()) continue;
+        const std::uint32_t object = level.objects.front();
+        if (hopeless(objects_, layers_, object)) return false;
+        if (object != level.looked_at || now_ > level.quiet_ns) {
+            if (expired(object)) return false;
+            note_quiet(level, object);
+        }
+        until = std::min(until, now_ <= level.quiet_ns ? level.quiet_ns : expiry(object));
+        const Time turn = objects_.release_ns[object] + turn_after(l);
+        if (turn >= first) continue;
+        first = turn;
+        next_ = object;
+    }
+    next_until_ns_ = until;
+    return next_ != kNoObject && now_ <= until;
+}
+
 // Those of the subflows over which it is in time, with its block's repair.
 SubflowSet CodedSendingEnd::fitting(SubflowSet set, std::uint32_t object) const {
     const Time deadline = objects_.deadline_ns[object];
@@ -117,6 +143,7 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_repair_of(Level& level, SubflowS
         if (block.waiting == 0 || !reachable(last_deadline(number, only_fresh(block)))) {
             want_no_more(number);
             block.queued = false;
+            --queued_;
             level.blocks.erase(level.blocks.begin() + static_cast<std::ptrdiff_t>(i));
             continue;
         }
@@ -165,15 +192,17 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
 bool CodedSendingEnd::expired(std::uint32_t object) const {
     const Time deadline = objects_.deadline_ns[object];
     if (!deadlines_ || deadline == kNever) return false;
+    return (now_ > soonest_expiry(object) && now_ > expiry(object)) || hopeless(objects_, layers_, object);
+}
+
+// As things are, it expires by itself after that time.
+Time CodedSendingEnd::expiry(std::uint32_t object) const {
     const LayerSending& layer = layers_[object];
-    if (now_ > soonest_expiry(object)) {
-        const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
-        const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
-        const Time sending =
-            rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
-        if (!reachable(deadline - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)))) return true;
-    }
-    return hopeless(objects_, layers_, object);
+    const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
+    const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
+    const Time sending = rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
+    return objects_.deadline_ns[object] - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)) -
+           least_light_ns_;
 }
 
 // Before then it does not expire by itself: with its block's length, and no less than what is left of it takes.
@@ -200,6 +229,7 @@ Time CodedSendingEnd::latest(std::uint32_t object, std::size_t s) const {
 }
 
 void CodedSendingEnd::give_up(std::uint32_t object) {
+    next_ = kNoObject;
     layers_[object].given_up = true;
     backlog_ -= objects_.payload_bytes[object] - layers_[object].offset;
     member_done(map_.block_of(object));

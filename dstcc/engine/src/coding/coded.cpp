@@ -19,6 +19,11 @@ HeadCounts Coded::heads(const EngineConfig& config) {
 Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::vector<ContactPlan>& plans,
              const Places& places)
     : config_(config),
+      arrivals_(places.receiving),
+      answers_(places.sending),
+      timers_(places.timers),
+      ack_timers_(places.answers),
+      runs_(runs_allowed()),
       map_(config.objects, config.coding),
       headers_(map_.blocks(), config.objects.size()),
       ranges_(count_subflows(config)),
@@ -36,6 +41,8 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
     for (std::size_t l = 0; l < links.size(); ++l)
         for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
     sampler_.resize(sending_.subflows());
+    for (std::size_t l = 0; l < links.size(); ++l)
+        runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -59,6 +66,25 @@ Time Coded::receive(Time at, std::size_t link) {
     return next;
 }
 
+// At one instant packets go first.
+Time Coded::take_until(Time to) {
+    if (!runs_) return -1;
+    for (Time last = -1;;) {
+        Time arrival = kNever, timer = kNever;
+        std::size_t link = 0, s = 0;
+        for (std::size_t l = 0; l < wires_.size(); ++l)
+            if (arrivals_.at(l) < arrival) arrival = arrivals_.at(link = l);
+        for (std::size_t i = 0; i < ranges_.size(); ++i)
+            if (ack_timers_.at(i) < timer) timer = ack_timers_.at(s = i);
+        if (std::min(arrival, timer) > to || finished_) return last;
+        last = std::min(arrival, timer);
+        if (arrival <= timer)
+            arrivals_.set(link, receive(arrival, link));
+        else
+            receiving_.handle_timer(timer, s);
+    }
+}
+
 void Coded::handle_quick(Time now, std::size_t link) {
     Wire& wire = wires_[link];
     const AckPacket packet = wire.take_ack();
@@ -67,15 +93,43 @@ void Coded::handle_quick(Time now, std::size_t link) {
     const std::size_t s = packet.sender;
     if (packet.kind == kSyn) return sending_.handle_established(now, s, packet.echo_ns);
     const std::int64_t reference = sending_.subflow(s).flight.tcp().snd_una;
-    PacketAck ack = ranges_[s].say(newest, widen(reference, packet.cumulative));
+    const std::int64_t end = widen(reference, packet.cumulative);
+    if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(newest), end}, packet.echo_ns, one_way)) return;
+    PacketAck ack = ranges_[s].say(newest, end);
     ack.wait_ns = packet.echo_ns;
     ack.one_way_ns = one_way;
     sending_.handle_ack(now, s, ack);
 }
 
+// What comes back, and what its paces bring, in the order of the event loop.
+void Coded::run_on(Time until) {
+    if (!runs_) return;
+    const std::size_t subflows = ranges_.size();
+    for (;;) {
+        Time answer = kNever, pace = kNever, timer = kNever;
+        std::size_t link = 0, s = 0;
+        for (std::size_t l = 0; l < wires_.size(); ++l)
+            if (answers_.at(l) < answer) answer = answers_.at(link = l);
+        for (std::size_t i = 0; i < subflows; ++i) {
+            timer = std::min(timer, timers_.at(i));
+            if (timers_.at(subflows + i) < pace) pace = timers_.at(subflows + (s = i));
+        }
+        const Time next = std::min(answer, pace);
+        if (next > until || next >= timer) return;
+        if (answer <= pace)
+            handle_quick(next, link);
+        else
+            handle_pace(next, s);
+    }
+}
+
+void Coded::handle_pace(Time now, std::size_t s) {
+    if (!runs_ || !sending_.send_next(now, s)) sending_.handle_pace(now, s);
+}
+
 void Coded::handle_timer(Time now, std::size_t head) {
     const std::size_t subflows = ranges_.size();
-    head < subflows ? sending_.handle_timer(now, head) : sending_.handle_pace(now, head - subflows);
+    head < subflows ? sending_.handle_timer(now, head) : handle_pace(now, head - subflows);
 }
 
 void Coded::handle_slot(Time now) {

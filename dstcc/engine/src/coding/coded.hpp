@@ -19,14 +19,19 @@ public:
 
     void handle_quick(Time now, std::size_t link);
     void handle_timer(Time now, std::size_t head);
-    void handle_pace(Time, std::size_t) {}  // its paces are among its timers
+    void handle_pace(Time now, std::size_t s);  // among its timers
     Time handle_release(Time now) { return sending_.handle_release(now); }
     void handle_slot(Time now);
     void handle_last(Time) {}
     Time receive(Time at, std::size_t link);
     void handle_answer_timer(Time at, std::size_t s) { receiving_.handle_timer(at, s); }
 
-    static constexpr bool kAhead = false;  // whether it is over depends on both ends
+    static constexpr bool kAhead = true;
+    // Whether it is over depends on both ends.
+    Time apart_until() const { return open_until(); }
+    static constexpr bool kRuns = true;
+    void run_on(Time until);
+    Time take_until(Time to);
     bool finished() const { return finished_; }
     Time open_until() const {
         if (sending_.released() == config_.objects.size()) return -1;
@@ -64,6 +69,9 @@ private:
     void add(std::size_t link, const Link& on, const ContactPlan& plan);
 
     const EngineConfig& config_;
+    QuickHeads arrivals_, answers_;
+    Timers timers_, ack_timers_;
+    bool runs_;
     Time last_deadline_ns_ = -1;
     BlockMap map_;
     BlockHeaders headers_;

@@ -10,6 +10,7 @@ constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
 constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in a round trip, or one of so many packets
+constexpr std::int64_t kPrefetch = 8;   // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
 constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
 
 enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4 };
@@ -23,6 +24,7 @@ Flight::Flight(const TransportConfig& transport, std::unique_ptr<CongestionContr
       takes_acks_(control_->takes_acks()),
       wants_rates_(control_->wants_rates()),
       wants_queue_(control_->wants_queue()),
+      owns_window_(control_->owns_window()),
       constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = tcp_.initial_cwnd = transport.initial_cwnd;
@@ -214,24 +216,55 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
         for (std::int64_t n = std::max(ack.ranges[i].begin, tcp_.snd_una); n < ack.ranges[i].end; ++n) take(n, latest);
     const auto delivered = static_cast<std::int64_t>(fates_.size());
     Time rtt_ns = -1;
-    if (delivered > 0) {
-        tcp_.delivered_ns = progress_ns_ = now;
-        if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
-        backoff_ = 0;
-        probing_ = false;
-    }
-    if (newest > largest_) {
-        largest_ = newest;
-        rtt_ns = now - latest.sent_ns;
-        if (rtt_ns - ack.wait_ns >= tcp_.min_rtt_ns) rtt_ns -= ack.wait_ns;  // RFC 9002 section 5.3
-        take_rtt(now, rtt_ns);
-        if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
-    }
+    if (delivered > 0) note_delivery(now);
+    if (newest > largest_) rtt_ns = take_newest(now, newest, latest, ack.wait_ns);
     if (judge(now, largest_)) reduce(now);
     advance();
     control_window(now, latest, delivered, in_flight, lost, rtt_ns);
     DSTCC_CHECK(tcp_.cwnd >= 1 && tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.in_flight() >= 0,
                 "the scoreboard adds up");
+}
+
+// Of a packet that was in flight.
+void Flight::note_delivery(Time now) {
+    tcp_.delivered_ns = progress_ns_ = now;
+    if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+    backoff_ = 0;
+    probing_ = false;
+}
+
+// Of the largest number yet: its round trip.
+Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns) {
+    largest_ = newest;
+    Time rtt_ns = now - latest.sent_ns;
+    if (rtt_ns - wait_ns >= tcp_.min_rtt_ns) rtt_ns -= wait_ns;  // RFC 9002 section 5.3
+    take_rtt(now, rtt_ns);
+    if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
+    return rtt_ns;
+}
+
+bool Flight::handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_ns) {
+    if (newest.begin > tcp_.snd_una || newest.end <= tcp_.snd_una || tcp_.snd_una != largest_ + 1) return false;
+    if (loss_ns_ != kNever || !paced_only()) return false;
+    DSTCC_CHECK(newest.end <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    fates_.clear();
+    tcp_.one_way_ns = one_way_ns;
+    const std::int64_t in_flight = tcp_.in_flight(), delivered = newest.end - tcp_.snd_una;
+    Latest latest;
+    while (tcp_.snd_una < newest.end) {
+        const SentPacket& packet = packets_.front();
+        fates_.push_back({packet, false});
+        latest.sent_ns = packet.sent_ns;
+        packets_.pop_front();
+        packets_.prefetch_ahead(kPrefetch);
+        ++tcp_.snd_una;
+    }
+    if (plan_ != nullptr && plan_->wait_further_on(latest.sent_ns) > 0) tcp_.one_way_ns = -1;
+    tcp_.delivered += static_cast<std::uint64_t>(delivered);
+    note_delivery(now);
+    const Time rtt_ns = take_newest(now, newest.end - 1, latest, wait_ns);
+    control_window(now, latest, delivered, in_flight, tcp_.lost, rtt_ns);
+    return true;
 }
 
 // As tcp/sender_acks.cpp's, of packets that are never sent again.

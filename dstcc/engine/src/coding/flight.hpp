@@ -58,6 +58,11 @@ public:
     const TcpState& tcp() const { return tcp_; }
     bool established() const { return established_; }
     bool window_open() const { return established_ && (probing_ || tcp_.in_flight() < tcp_.cwnd); }
+    // Neither a window nor the fate of what is under way bears on when it sends.
+    bool paced_only() const {
+        return established_ && tcp_.cwnd >= kInfiniteWindow && owns_window_ && !wants_rates_ && !probing_ &&
+               backoff_ == 0;
+    }
     bool probing() const { return probing_; }
     bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
     Time pacing_until() const { return tcp_.pacing_until_ns; }
@@ -88,6 +93,8 @@ public:
     void finish_sending(bool starved, bool window_full);
 
     void handle_ack(Time now, const PacketAck& ack);
+    // The same, where it names as new what follows all that is known, and no gap: `end` is its last. False if it is not so.
+    bool handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_ns);
     void pass_slot(Time now) {
         if (established_) control_->on_slot(tcp_, now);
     }
@@ -106,6 +113,8 @@ private:
     };
     Time probe_timeout() const;
     bool take(std::int64_t number, Latest& latest);
+    void note_delivery(Time now);
+    Time take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns);
     void take_rtt(Time now, Time sample);
     bool judge(Time now, std::int64_t largest);
     void lose(std::int64_t number);
@@ -120,7 +129,7 @@ private:
     TcpState tcp_;
     const ContactPlan* plan_ = nullptr;
     std::unique_ptr<CongestionControl> control_;
-    bool tells_sends_, takes_acks_, wants_rates_, wants_queue_;
+    bool tells_sends_, takes_acks_, wants_rates_, wants_queue_, owns_window_;
     const ConstantsNs& constants_;
     BlockRing<SentPacket> packets_;
     BlockRing<RateStamp> stamps_;  // beside them, for controls that take samples

@@ -65,6 +65,7 @@ inline void add_totals(const CodedSendingEnd& sending, const CodedReceivingEnd& 
     stats.repair_payload_bytes = sending.repair_payload();
     stats.sent_payload_bytes = sending.source_payload() + sending.repair_payload() + sending.probe_payload();
     stats.data_packets = sending.data_packets();
+    stats.run_packets = sending.packets_in_runs();
     stats.queue_p95_s = sending.waits().quantile(0.95) / kNsPerS;
     stats.first_send_s = seconds_or_nan(sending.first_send_ns());
     stats.arrived_payload_bytes = receiving.arrived_payload();

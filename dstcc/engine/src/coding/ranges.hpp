@@ -20,6 +20,7 @@ public:
     bool empty() const { return ranges_.empty(); }
     std::int64_t newest() const { return ranges_.end() - 1; }
     std::int64_t largest_end() const { return ranges_[newest()].end; }
+    std::int64_t begin(std::int64_t place) const { return ranges_[place].begin; }
     int named() const { return static_cast<int>(std::min<std::int64_t>(ranges_.size(), kAckRanges)); }
 
     // What the ACK says whose newest range is that one, and ended there; those of ACKs before it are forgotten.

@@ -232,6 +232,8 @@ void CodedSendingEnd::want(std::uint32_t number, std::uint32_t word, std::int64_
     if (interleaved(number)) words_[map_.word(number, word)].waiting += static_cast<std::uint32_t>(packets);
     if (block.queued) return;
     block.queued = true;
+    ++queued_;
+    next_ = kNoObject;
     auto& queue = levels_[level_of(map_.layer_of(number))].blocks;
     queue.insert(std::lower_bound(queue.begin(), queue.end(), number), number);  // the oldest first
 }

@@ -130,6 +130,7 @@ void CodedSendingEnd::handle_pace(Time now, std::size_t s) {
 
 Time CodedSendingEnd::handle_release(Time now) {
     now_ = now;
+    next_ = kNoObject;
     const auto& release = objects_.release_ns;
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
@@ -151,11 +152,59 @@ void CodedSendingEnd::handle_slot(Time now) {
     drop_expired();
 }
 
+// ---------------------------------------------------------------------------------------------------------- in runs
+
+bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
+    Subflow& subflow = subflows_[s];
+    if ((ready_ != 0 && (backlog_ > 0 || queued_ > 0)) || (now >= next_plan_ns_ && plans())) return false;
+    SubflowSet looked_at = ready_;
+    insert(looked_at, s);
+    for (; !transport_.handshake && looked_at != 0; looked_at &= looked_at - 1)
+        if (now >= subflows_[static_cast<std::size_t>(lowest(looked_at))].change_ns) return false;
+    if (!subflow.flight.handle_next_ack(now, newest, wait_ns, one_way_ns)) return false;
+    now_ = now;
+    take_fates(s);
+    if (paces_.at(s) <= now_ || (queued_ > 0 && ready_ != 0))
+        pump(s);
+    else
+        arm(s);
+    return true;
+}
+
+bool CodedSendingEnd::send_next(Time now, std::size_t s) {
+    Subflow& subflow = subflows_[s];
+    const Flight& flight = subflow.flight;
+    if (ready_ != 0 || !flight.paced_only() || flight.tcp().in_flight() == 0 || flight.pacing_until() > now)
+        return false;
+    if (!transport_.handshake && (!subflow.up || now >= subflow.change_ns)) return false;
+    now_ = now;
+    if (!look_ahead()) return false;
+    const std::uint32_t object = next_;
+    const Time deadline = objects_.deadline_ns[object];
+    if (deadlines_ && deadline != kNever) {
+        const Time arrival = now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns();
+        if (arrival > deadline - length_of(map_.block_of(object)) && arrival + latest(object, s) > deadline)
+            return false;
+    }
+    const bool last = objects_.payload_bytes[object] - layers_[object].offset <= transport_.mss_bytes;
+    if (last && sent_[map_.block_of(object)].open_members == 1) return false;
+    send_source(s, object);
+    ++packets_in_runs_;
+    if (flight.pacing_until() > now_) {
+        paces_.set(s, flight.pacing_until());
+    } else {
+        paces_.set(s, kNever);
+        pump(s);
+    }
+    return true;
+}
+
 // ---------------------------------------------------------------------------------------------------------- going out
 
 void CodedSendingEnd::refresh_paths() {
     least_light_ns_ = kNever / 4;
     rate_ = 0;
+    next_ = kNoObject;
     const SubflowSet heard_of = heard();
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         Subflow& subflow = subflows_[s];
@@ -201,6 +250,7 @@ bool CodedSendingEnd::resting(std::size_t s) {
         if (resumes) {
             subflow.flight.resume(now_);
             next_plan_ns_ = now_;
+            next_ = kNoObject;
         }
         subflow.change_ns = contact.change_ns < kNever - now_ ? now_ + contact.change_ns : kNever;
     }
@@ -303,6 +353,7 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     Level& level = level_with(object);
     level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
+    next_ = kNoObject;
     auto& waiting = level.objects;
     waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), object));
     headers_.whole[object] = 1;

@@ -98,6 +98,10 @@ public:
     void handle_ack(Time now, std::size_t s, const PacketAck& ack);
     void handle_timer(Time now, std::size_t s);
     void handle_pace(Time now, std::size_t s);
+    // --- the same where there is little to look at: an ACK that only says that what follows arrived; a pace that lets go what can only be
+    // the next packet of a layer. False where it is more than that, and nothing was done
+    bool hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns);
+    bool send_next(Time now, std::size_t s);
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
     void steer(Time now, const CodedAction& action);
@@ -122,6 +126,7 @@ public:
     std::int64_t fresh_payload() const { return fresh_payload_; }
     std::int64_t probe_payload() const { return probe_payload_; }
     std::int64_t data_packets() const { return data_packets_; }
+    std::int64_t packets_in_runs() const { return packets_in_runs_; }
     Time first_send_ns() const { return first_send_ns_; }
     std::int64_t bytes() const;
     void check() const;
@@ -158,6 +163,7 @@ private:
     void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
     // coding/admitting.cpp
+    bool plans() const;
     void plan_ahead();
     bool nothing_to_choose(Time interval) const;
     std::vector<double> released_rates() const;
@@ -166,6 +172,7 @@ private:
     void close_in_time(std::size_t layer, Time notice);
 
     // coding/choosing.cpp
+    bool look_ahead();
     void look();
     Choice choose();
     Choice choose_for_silent(SubflowSet silent);
@@ -179,6 +186,7 @@ private:
     int quickest(SubflowSet set) const;
     Time earliest(SubflowSet set) const;
     bool expired(std::uint32_t object) const;
+    Time expiry(std::uint32_t object) const;
     Time soonest_expiry(std::uint32_t object) const;
     bool left_out(std::uint32_t object) const {
         const std::size_t layer = objects_.layer[object];
@@ -258,6 +266,9 @@ private:
     double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
     Time longest_wait_ns_ = 0;     // from an object's release to its deadline
     SubflowSet open_ = 0;          // of this choice: see look()
+    std::uint32_t next_ =
+        kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
+    Time next_until_ns_ = -1;  // and until then
     std::vector<Time> arrival_ns_;
     std::vector<Time> length_ns_;         // by block: from its first release to its last
     std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair
@@ -277,13 +288,15 @@ private:
     std::vector<WordSending> words_;    // by BlockMap::word()
     std::int64_t most_;                 // packets of a word
     std::size_t open_blocks_ = 0;       // neither over nor empty
+    std::size_t queued_ = 0;            // in the levels, for repair packets
     std::deque<std::uint32_t> closed_;  // of these, the closed ones
     float least_share_ = kNoShare;      // that repair of one of these was planned for, at most
     LossHeard losses_;
     RepairRule rule_;
     LogHistogram waits_;
     std::int64_t backlog_ = 0;  // released, neither sent nor given up
-    std::int64_t source_payload_ = 0, repair_payload_ = 0, fresh_payload_ = 0, probe_payload_ = 0, data_packets_ = 0;
+    std::int64_t source_payload_ = 0, repair_payload_ = 0, fresh_payload_ = 0, probe_payload_ = 0, data_packets_ = 0,
+                 packets_in_runs_ = 0;
     Time first_send_ns_ = -1;
 };
 

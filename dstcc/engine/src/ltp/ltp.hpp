@@ -41,6 +41,7 @@ public:
     void handle_answer_timer(Time at, std::size_t l) { receiving_.handle_timer(at, l); }
 
     static constexpr bool kAhead = false;  // whether a layer is given up depends on what is under way
+    static constexpr bool kRuns = false;
     bool finished() const { return settlement_.open_ == 0; }
     static constexpr Time open_until() { return -1; }
     void judge(Time now);

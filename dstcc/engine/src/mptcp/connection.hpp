@@ -42,6 +42,7 @@ public:
     Time apart_until() const {
         return !sending_.drops_late() || sending_.all_sent() ? kNever : config_.objects.release_ns.back() - 1;
     }
+    static constexpr bool kRuns = false;
     bool finished() const { return remaining_.layers_ == 0; }
     Time open_until() const {
         if (sending_.all_sent()) return -1;

@@ -17,6 +17,8 @@
 //   handle_quick, handle_timer, handle_pace, handle_release, handle_slot, handle_last      of its sending end, at a time
 //   receive, handle_answer_timer         of its receiving end; receive() returns when that head's next is due
 //   kAhead, apart_until()                whether its receiving end may go ahead, and until when; else all is in the order of time
+//   kRuns, run_on(until), take_until(to) whether an end goes on by itself, up to a time before which nothing else happens to it; until
+//                                        when the receiving end then has, -1: not
 //   finished(), judge(now)               all was delivered or given up; judge() looks where that takes time
 //   open_until()                         until when it certainly is not, however far nodes go ahead; -1: not known
 //   samples, object, add_to(stats), bytes, packets, data_under_way, acks_under_way, check   for observers
@@ -72,6 +74,13 @@ private:
 
     void add_sources();
     const EventTree& next_sending() const;
+    // Up to and including then only the transport's own timers and what is under way can bring its sending end anything.
+    Time alone_until() const {
+        Time until = std::min({received_until_, end_ns_, finished() ? finish_ns_ - 1 : kNever});
+        for (std::size_t head = heads_.timers; head < heads_.last; ++head)
+            until = std::min(until, heads_.sending.at_idle(head) - 1);
+        return until;
+    }
     Time receiving_next() const {
         return std::min({heads_.receiving.busy().time(), heads_.receiving.idle().time(), network_.next()});
     }
@@ -177,6 +186,7 @@ bool Trial<Ends>::run_until(Time until, bool (*interrupted)()) {
         DSTCC_CHECK(next.time() >= now_, "time never goes back");
         now_ = next.time();
         on_sending_head(next, next.head());
+        if constexpr (Ends::kRuns) ends_.run_on(over_ ? -1 : alone_until());
         if ((++events_ & kNowAndThen) == 0) {
             memory_.note(bytes());
             if (interrupted != nullptr && interrupted()) over_ = true;
@@ -251,6 +261,10 @@ bool Trial<Ends>::catch_up(Time next, Time end) {
         const Time heard = later(receiving_next(), least_up_ns_);  // what comes in may be before what is next
         if (std::min(next, end) > limit) return receive(std::min({next, end, heard}));
         const Time to = std::min(later(std::min(next, heard), least_down_ns_), limit);
+        if constexpr (Ends::kRuns) {
+            if (const Time last = ends_.take_until(to); last >= 0) received_until_ = last;
+            if (finished()) finish_ns_ = received_until_;
+        }
         while (!finished() && receive(to)) {}
         received_until_ = std::max(received_until_, to);
         return true;

@@ -1,0 +1,168 @@
+"""Coded packets that follow one another are not chosen anew; each has the times that it would have by itself.
+
+With ``DSTCC_ENGINE=packets`` the engine looks at everything for each: both must say the same of every trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from dstcc.engine import (
+    Coding,
+    CrossTraffic,
+    EngineConfig,
+    EngineResult,
+    Flow,
+    Link,
+    Loss,
+    Transport,
+    simulate,
+)
+from scripts.random_trials.changing import changing_trial
+from scripts.random_trials.digest import differing, digests
+from scripts.random_trials.draw import draw_trial
+from scripts.random_trials.trial import Trial
+
+from . import net
+
+RATE_BPS, RTT_S = 12e6, 6.0
+"""A full packet takes 1 ms."""
+CHUNKS, PACKETS = 40, 300
+BLOCK_CHUNKS = 5
+
+
+def path(**knobs: object) -> Link:
+    return net.link(RATE_BPS, RTT_S, **knobs)  # type: ignore[arg-type]
+
+
+def mission(
+    *links: Link,
+    law: str = "open-loop",
+    repair: tuple[float, ...] | None = None,
+    handshake: bool = False,
+    **told: float,
+) -> EngineConfig:
+    """A chunk a second in two layers, of 300 packets each and 450 of the other; a block is five of them."""
+    sizes = (PACKETS * net.MSS - 1, PACKETS * net.MSS * 3 // 2)
+    objects = net.live(CHUNKS, sizes, playout_s=30.0)
+    config = net.config("cubic", links or (path(),), objects=objects, duration_s=90.0)
+    return replace(
+        config,
+        transport=Transport(
+            law,
+            "minrtt",
+            mode="coded",
+            layer_first=True,
+            handshake=handshake,
+            parameters={law: {name: (value,) for name, value in told.items()}},
+        ),
+        coding=Coding(objects.chunk // BLOCK_CHUNKS, net.ns(BLOCK_CHUNKS), repair),
+    )
+
+
+def both(monkeypatch: pytest.MonkeyPatch, config: EngineConfig) -> tuple[EngineResult, EngineResult]:
+    monkeypatch.setenv("DSTCC_ENGINE", "packets")
+    packets = simulate(config)
+    monkeypatch.delenv("DSTCC_ENGINE")
+    runs = simulate(config)
+    assert not differing(digests(packets), digests(runs), ("cost",))
+    assert packets.totals.run_packets == 0
+    return packets, runs
+
+
+LOSSES = {
+    "none": Loss(),
+    "packet": Loss("packet", 0.01),
+    "bursts": Loss("gilbert-elliott", p=0.002, r=0.1, good=0.0, bad=0.5),
+}
+RISING = replace(
+    path(),
+    delay_t_ns=(0, net.ns(1000)),
+    delay_ns=(net.ns(RTT_S / 2), net.ns(RTT_S / 2 + 2)),
+    delay_slope=(2e-3, 2e-3),
+)
+CHANGED: dict[str, EngineConfig] = {
+    **{f"loss {name}": mission(path(loss=loss, up_loss=loss)) for name, loss in LOSSES.items()},
+    "two links": mission(path(loss=LOSSES["packet"]), path()),
+    "three subflows": mission(replace(path(loss=LOSSES["packet"]), subflows=3), path()),
+    "paced": mission(path(loss=LOSSES["packet"]), path(), law="paced"),
+    "paced, told": mission(path(), law="paced", told_rates=1.0),
+    "a share of repair": mission(path(loss=LOSSES["bursts"]), path(), repair=(0.2, 0.05)),
+    "a handshake": mission(path(loss=LOSSES["packet"]), path(), handshake=True),
+    "outages": mission(
+        replace(path(), outages_ns=((net.ns(3.2), net.ns(5.1)), (net.ns(9), net.ns(20.5)))), path()
+    ),
+    "an outage that nobody announced": mission(
+        replace(path(), unannounced_ns=((net.ns(12.3), net.ns(22.9)),)), path()
+    ),
+    "a delay that grows": mission(RISING, path()),
+    "somebody's datagrams": mission(replace(path(), cross_traffic=(CrossTraffic(1e6),))),
+}
+TOO_MUCH: dict[str, EngineConfig] = {
+    law: replace(config, objects=net.live(CHUNKS, (700 * net.MSS, 900 * net.MSS), playout_s=9.0))
+    for law in ("open-loop", "paced")
+    for config in (mission(path(loss=LOSSES["packet"], outages_s=((11.0, 14.0),)), law=law),)
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_follows_without_a_question_is_what_it_is_packet_by_packet(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packets, runs = both(monkeypatch, CHANGED[name])
+    assert packets.totals.data_packets > 20_000
+    assert runs.totals.run_packets > 0.7 * runs.totals.data_packets
+    assert runs.totals.events < packets.totals.events / 2
+
+
+@pytest.mark.parametrize("law", TOO_MUCH)
+def test_where_not_all_can_be_sent_each_choice_is_the_same(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, runs = both(monkeypatch, TOO_MUCH[law])
+    assert runs.objects.given_up.any()
+    assert runs.totals.run_packets > 0.9 * runs.totals.data_packets
+
+
+BY_PACKET: dict[str, EngineConfig] = {
+    "somebody's connection": mission(replace(path(), flows=(Flow("cubic"),))),
+    "a window": mission(path(), law="cubic"),
+}
+
+
+@pytest.mark.parametrize("name", BY_PACKET)
+def test_where_others_or_a_window_decide_each_packet_is_by_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, runs = both(monkeypatch, BY_PACKET[name])
+    assert runs.totals.run_packets == 0
+
+
+@pytest.mark.parametrize("law", ["open-loop", "paced"])
+@pytest.mark.parametrize("first", range(5, 1_205, 300))
+@pytest.mark.parametrize("draw", [draw_trial, changing_trial])
+def test_random_trials_are_those_by_packet(
+    draw: Callable[[int, int], Trial], first: int, law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = 0.0
+    for number in range(first, first + 300, 20):
+        drawn = draw(1, number).config
+        assert drawn.coding is not None
+        handshake = law == "open-loop" and drawn.transport.handshake
+        config = replace(
+            drawn,
+            transport=replace(
+                drawn.transport,
+                congestion=law,
+                congestion_extension=None,
+                handshake=handshake,
+                layer_first=not handshake,
+            ),
+        )
+        try:
+            _, runs = both(monkeypatch, config)
+        except ValueError:  # a random block may be too large for its code, which is refused
+            continue
+        shares += runs.totals.run_packets / max(runs.totals.data_packets, 1)
+    assert shares > 1
