@@ -229,7 +229,8 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
     """How long a trial's blocks are: as ``block_s`` says, or for ``ltp`` :data:`LTP_BLOCK_S`, or so long that
 
     * :data:`BLOCKS_TO_SPARE` follow one another in the time that the playout delay leaves, less the longest light time
-      and the longest time in which the plan has all links away; without deadlines in :data:`UNTIMED_RTTS` round trips;
+      that is shorter and the longest time in which the plan has all links away; without deadlines in
+      :data:`UNTIMED_RTTS` round trips;
     * the largest has :data:`BLOCK_PACKETS` source packets, after which longer ones save little repair.
 
     A block has one chunk at least, and whole ones.
@@ -239,11 +240,12 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
     if congestion in TRANSFERS:
         return ns(LTP_BLOCK_S)
     chunk_ns, objects = int(setup.chunk_ns.max()), setup.objects
-    light_ns = max(max(link.delay_ns) for link in setup.links)
+    lights_ns = [max(link.delay_ns) for link in setup.links]
     if int(objects.deadline_ns.max()) == NEVER_NS:
-        spare_ns = 2 * UNTIMED_RTTS * light_ns
+        spare_ns = 2 * UNTIMED_RTTS * max(lights_ns)
     else:
-        spare_ns = setup.playout_delay_ns - light_ns
+        in_time_ns = [light for light in lights_ns if light < setup.playout_delay_ns]
+        spare_ns = setup.playout_delay_ns - max(in_time_ns, default=min(lights_ns))
         spare_ns -= _longest_silence_ns(setup, spare_ns)
     layers = np.bincount(objects.layer, np.ceil(objects.payload_bytes / setup.mss_bytes))
     largest_ns = BLOCK_PACKETS * int(setup.chunk_ns.sum()) / max(float(layers.max()), 1.0)

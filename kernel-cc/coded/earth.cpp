@@ -27,10 +27,11 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
         peers_.push_back(address(plan.paths[s].craft, static_cast<std::uint16_t>(kCraftPort + s)));
 }
 
-void Earth::add(bool reports) {
+void Earth::add(bool reports, const dstcc::PlannedWay& up) {
     const std::size_t s = added_++;
-    receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], reports,
-                   dstcc::slowest_back(plan_.engine.links[plan_.paths[s].link], plan_.engine.duration_ns));
+    std::optional<dstcc::CodedReceivingEnd::WayBack> back;
+    if (reports) back = {up, dstcc::slowest_back(plan_.engine.links[plan_.paths[s].link], plan_.engine.duration_ns)};
+    receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], std::move(back));
 }
 
 void Earth::handle(Time now, std::size_t link, const Datagram& datagram) {

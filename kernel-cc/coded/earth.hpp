@@ -15,7 +15,7 @@ class Earth : public dstcc::AckPort {
 public:
     Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, dstcc::Timers delayed_acks);
     // A subflow's packets come from now on; `reports`: its sender's control uses reports.
-    void add(bool reports);
+    void add(bool reports, const dstcc::PlannedWay& up);
 
     void send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint32_t bytes) override;
     Time busy_ns(std::size_t subflow) const override {

@@ -31,6 +31,7 @@ public:
         : plan_(plan),
           config_(plan.engine),
           subflows_(plan.paths.size()),
+          path_plans_(config_.links.size()),
           map_(config_.objects, config_.coding),
           headers_(map_.blocks(), config_.objects.size()),
           payloads_(plan.payloads),
@@ -43,7 +44,11 @@ public:
                    headers_, dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)) {
         sampler_.resize(subflows_);
         plans_.reserve(config_.links.size());  // they are pointed at
-        for (const dstcc::LinkConfig& link : config_.links) plans_.emplace_back(link, config_.transport.header_bytes);
+        const auto full = static_cast<std::uint32_t>(config_.transport.mss_bytes + config_.transport.header_bytes);
+        for (const dstcc::LinkConfig& link : config_.links) {
+            plans_.emplace_back(link, config_.transport.header_bytes);
+            ends_.push_back(path_plans_.of(link, plans_.back(), full, 1));
+        }
         for (std::size_t s = 0; s < subflows_; ++s) add_subflow(plan.paths[s].link);
         for (const Time deadline : config_.objects.deadline_ns) last_deadline_ = std::max(last_deadline_, deadline);
         sending_timers_.set(release_head(), config_.objects.release_ns[0]);
@@ -89,8 +94,8 @@ private:
         const auto answer = static_cast<Time>(bits / on.up_rate_bps * dstcc::kNsPerS + 0.5);
         sending_.add(
             {dstcc::make_flight(config_, link, sending_.subflows(), sending_.siblings(), craft_.slot_ns(link), answer),
-             dstcc::Transmitter(craft_, link), &plans_[link], link});
-        earth_.add(sending_.subflow(sending_.subflows() - 1).flight.wants_reports());
+             dstcc::Transmitter(craft_, link), &plans_[link], ends_[link].clock, link});
+        earth_.add(sending_.subflow(sending_.subflows() - 1).flight.wants_reports(), *ends_[link].up);
     }
 
     // By socket: a link, or a subflow.
@@ -203,6 +208,8 @@ private:
     const Plan& plan_;
     const dstcc::EngineConfig& config_;
     std::size_t subflows_;
+    dstcc::PathPlans path_plans_;
+    std::vector<dstcc::PathPlans::Ends> ends_;  // by link
     dstcc::BlockMap map_;
     dstcc::BlockHeaders headers_;
     transfer::Payloads payloads_;

@@ -55,9 +55,7 @@ public:
         for (std::size_t l = 0; l < links_; ++l) {
             const dstcc::LinkConfig path = planned(config_.links[l], plan.tick);
             plans_.emplace_back(path, config_.transport.header_bytes);
-            const dstcc::PathPlans::Ends ends =
-                path.onward.empty() ? path_plans_.alone(plans_[l], full)
-                                    : path_plans_.over_nodes(path, plans_[l], full, dstcc::paths_from(config_, l));
+            const dstcc::PathPlans::Ends ends = path_plans_.of(path, plans_[l], full, dstcc::paths_from(config_, l));
             sending_.add({craft_.way(l), *ends.down, full, blocks_.told_bps(l), ends.sharers}, ends.clock,
                          static_cast<std::int16_t>(subflow));
             receiving_.add({earth_.way(l), *ends.up, full, 0}, ends.clock);

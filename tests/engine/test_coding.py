@@ -387,6 +387,28 @@ def test_blocks_are_planned_again_where_losses_have_risen_by_a_quarter(apart: in
     assert (planned[1] > planned[0]) is again
 
 
+@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("dark_s", [0.0, 31.3])
+def test_what_a_silent_path_has_not_answered_goes_over_another(dark_s: float, words: int) -> None:
+    # Either line has room for all. One loses all from then on, which nobody is told. What went there is doubted after
+    # 9/8 of 8 s, packet by packet as it looks every half second: a block's last is 4 s younger than its first, and
+    # on Earth 4.2 s after its doubt.
+    objects = live(80, (4 * MSS,), playout_s=4 + 9 + 0.5 + 4.2 + 1)
+    silent = link(rate_bps=1.2e6, rtt_s=8.0, unannounced_ns=((ns(dark_s), ns(1000)),))
+    links = (link(rate_bps=1.2e6, rtt_s=8.4), silent)
+    made = config(
+        "paced", links, objects=objects, mode="coded", handshake=False, layer_first=True, drop_late=True
+    )
+    blocks = blocks_of(objects, 5)
+    coding = Coding(blocks, ns(5), None, word_packets=64, words=(words,) * (int(blocks.max()) + 1))
+    result = simulate(replace(made, coding=coding))
+    assert in_time(result, objects).all()
+    sent = result.samples.sent_segments
+    assert sent[result.samples.subflow == 1].sum() > 0
+    # Only what was under way when the path fell silent goes twice.
+    assert result.totals.sent_payload_bytes < (80 + 2 * 9) * 4 * MSS * 1.3
+
+
 def test_what_is_back_gets_no_more() -> None:
     """The first blocks lose nothing and are known to be there when the losses begin."""
     objects = live(60, (8 * MSS,))

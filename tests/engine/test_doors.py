@@ -83,7 +83,13 @@ def includes(file: str) -> list[str]:
 @pytest.mark.parametrize("file", SENDING)
 def test_a_sending_end_knows_of_links_its_transmitter_and_its_plan(file: str) -> None:
     of_links = {name for name in includes(file) if name.startswith("link/")}
-    assert of_links <= {"link/transmitter.hpp", "link/line.hpp", "link/contact.hpp", "link/packets.hpp"}
+    assert of_links <= {
+        "link/transmitter.hpp",
+        "link/line.hpp",
+        "link/answer_clock.hpp",
+        "link/contact.hpp",
+        "link/packets.hpp",
+    }
 
 
 @pytest.mark.parametrize("file", SENDING)
@@ -101,6 +107,7 @@ def test_a_receiving_end_knows_no_sender(file: str) -> None:
     known = set(includes(file))
     assert {name for name in known if name.startswith("link/")} <= {
         "link/ack_transmitter.hpp",
+        "link/contact.hpp",
         "link/line.hpp",
         "link/packets.hpp",
     }
@@ -143,15 +150,15 @@ def test_headers_that_the_kernels_program_has_of_its_own_are_doors_of_the_ends()
     assert shadows == {"link/transmitter.hpp", "link/ack_transmitter.hpp"}
     ends = [path for path in (SOURCES / "coding").glob("*.?pp") if path.stem not in ("coded", "stepper")]
     of_links = {name for path in ends for name in includes(f"coding/{path.name}") if name.startswith("link/")}
-    assert shadows <= of_links <= {*shadows, "link/contact.hpp", "link/packets.hpp"}
+    assert shadows <= of_links <= {*shadows, "link/answer_clock.hpp", "link/contact.hpp", "link/packets.hpp"}
     # an end of ltp has its link by a line, whose one door to what is under way is the way
     assert {str(path.relative_to(LTP_SEAM)) for path in LTP_SEAM.rglob("*.hpp")} == {"link/way.hpp"}
     ends = [path for path in (SOURCES / "ltp").glob("*.?pp") if path.stem != "ltp"]
     of_links = {name for path in ends for name in includes(f"ltp/{path.name}") if name.startswith("link/")}
-    assert of_links == {"link/line.hpp", "link/planned_path.hpp"}
-    assert {name for name in includes("link/planned_path.hpp") if name.startswith("link/")} == {
-        "link/contact.hpp"
-    }
+    assert of_links == {"link/line.hpp", "link/answer_clock.hpp"}
+    plans = {"link/answer_clock.hpp": "link/planned_path.hpp", "link/planned_path.hpp": "link/contact.hpp"}
+    for header, below in plans.items():
+        assert {name for name in includes(header) if name.startswith("link/")} == {below}
     assert "link/way.hpp" in includes("link/line.hpp")
 
 

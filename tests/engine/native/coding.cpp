@@ -37,6 +37,17 @@ public:
                            static_cast<std::uint16_t>(transport_.mss_bytes));
         flight_.finish_sending(false, true);
     }
+    // It knows the contacts of its path.
+    void plan(const LinkConfig& path) {
+        plan_.emplace(path, transport_.header_bytes);
+        flight_.set_clock(paths_.of(path, *plan_, flight_.tcp().wire_bytes, 1).clock);
+    }
+    std::vector<std::uint32_t> doubted() const {
+        std::vector<std::uint32_t> out;
+        for (const Fate& fate : flight_.fates())
+            if (!fate.known) out.push_back(fate.packet.object);
+        return out;
+    }
     // The numbers that arrived, and those that were lost.
     using Fates = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
     Fates ack(Time now, const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, Time wait) {
@@ -54,7 +65,8 @@ public:
 private:
     Fates fates() const {
         Fates out;
-        for (const Fate& fate : flight_.fates()) (fate.lost ? out.second : out.first).push_back(fate.packet.object);
+        for (const Fate& fate : flight_.fates())
+            if (fate.known) (fate.lost ? out.second : out.first).push_back(fate.packet.object);
         return out;
     }
     static TcpState record(const TransportConfig& transport) {
@@ -65,6 +77,8 @@ private:
     }
     TransportConfig transport_;
     Flight flight_;
+    std::optional<ContactPlan> plan_;
+    PathPlans paths_{1};
 };
 
 std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::int64_t>>& layers, double packets,
@@ -113,6 +127,9 @@ void bind_coding(py::module_& engine) {
     packets.def("send", &Packets::send);
     packets.def("ack", &Packets::ack, py::arg("now"), py::arg("ranges"), py::arg("wait") = 0);
     packets.def("timer", &Packets::timer);
+    packets.def("plan", [](Packets& p, const py::object& path) { p.plan(read_link(path)); });
+    packets.def("resume", [](Packets& p, Time now) { p.flight().resume(now); });
+    packets.def_property_readonly("doubted", &Packets::doubted);
     packets.def("watch_queue",
                 [](Packets& p, Time now, std::int64_t before, std::int64_t after, std::uint32_t packet, Time leaves) {
                     p.flight().watch_queue(now, {before, after, packet, leaves});

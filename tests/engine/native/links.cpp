@@ -3,6 +3,7 @@
 
 #include "link/bursts.hpp"
 #include "link/contact.hpp"
+#include "link/planned_path.hpp"
 #include "link/line.hpp"
 #include "ltp/segments.hpp"
 #include "python/convert.hpp"
@@ -58,9 +59,9 @@ std::pair<bool, Time> contact(const py::object& link, Time at) {
 
 // How long what leaves a path's sender at each of some times waits at nodes, by the plan (for tests).
 py::array waits_further_on(const py::object& link, const std::vector<Time>& at) {
-    const ContactPlan plan(read_link(link), 40);
+    const PlannedPath path(read_link(link), false, 1);
     std::vector<Time> waits;
-    for (const Time t : at) waits.push_back(plan.wait_further_on(t));
+    for (const Time t : at) waits.push_back(path.journey(t).waits);
     return to_array(waits);
 }
 

@@ -1,7 +1,7 @@
 #include "coding/coded.hpp"
 
 #include "coding/setup.hpp"
-#include "link/planned_path.hpp"
+#include "link/answer_clock.hpp"
 
 namespace dstcc {
 
@@ -27,6 +27,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       map_(config.objects, config.coding),
       headers_(map_.blocks(), config.objects.size()),
       ranges_(count_subflows(config)),
+      path_plans_(links.size()),
       sending_({config.transport, config.objects, config.coding, config.begin_ns, config.duration_ns}, map_, headers_,
                places.timers, places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding.code, config.seed, map_, headers_,
@@ -38,21 +39,26 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         wires_.back().script(config.links[l].drops);
         wires_.back().carry_beside({true, true});  // what the newest packet took; the place of the newest range
     }
-    for (std::size_t l = 0; l < links.size(); ++l)
-        for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l]);
+    const std::uint32_t full = static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes);
+    for (std::size_t l = 0; l < links.size(); ++l) {
+        const PathPlans::Ends ends = path_plans_.of(config.links[l], plans[l], full, 1);
+        for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l], ends);
+    }
     sampler_.resize(sending_.subflows());
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
-void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan) {
+void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan, const PathPlans::Ends& ends) {
     const std::size_t s = sending_.subflows();
     const Time answer = on.up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     sending_.add({make_flight(config_, link, s, sending_.siblings(), on.down.slot_ns(), answer),
-                  Transmitter(wires_[link]), &plan, link});
-    receiving_.add(AckTransmitter(wires_[link]), ranges_[s], sending_.subflow(s).flight.wants_reports(),
-                   slowest_back(config_.links[link], config_.duration_ns));
+                  Transmitter(wires_[link]), &plan, ends.clock, link});
+    std::optional<CodedReceivingEnd::WayBack> reports;
+    if (sending_.subflow(s).flight.wants_reports())
+        reports = {*ends.up, slowest_back(config_.links[link], config_.duration_ns)};
+    receiving_.add(AckTransmitter(wires_[link]), ranges_[s], std::move(reports));
 }
 
 // --------------------------------------------------------------------------------------------- what passes between them

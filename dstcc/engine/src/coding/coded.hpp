@@ -66,7 +66,7 @@ public:
     BlockOutcome block(std::size_t block) const { return block_outcome(sending_, receiving_, map_, headers_, block); }
 
 private:
-    void add(std::size_t link, const Link& on, const ContactPlan& plan);
+    void add(std::size_t link, const Link& on, const ContactPlan& plan, const PathPlans::Ends& ends);
 
     const EngineConfig& config_;
     QuickHeads arrivals_, answers_;
@@ -77,6 +77,7 @@ private:
     BlockHeaders headers_;
     std::vector<Wire> wires_;
     std::vector<AckRanges> ranges_;  // by subflow
+    PathPlans path_plans_;
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
     Sampler sampler_;

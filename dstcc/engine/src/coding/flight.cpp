@@ -6,6 +6,7 @@ namespace {
 
 constexpr std::int64_t kPacketThreshold = 3;        // RFC 9002 section 6.1.1
 constexpr Time kTimeNumerator = 9, kTimeParts = 8;  // section 6.1.2
+constexpr Time kSilenceRtts = 4;                    // for so long an answer's delay is remembered
 constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
@@ -13,7 +14,7 @@ constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in
 constexpr std::int64_t kPrefetch = 8;   // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
 constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
 
-enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4 };
+enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4, kDoubted = 8 };
 
 }  // namespace
 
@@ -99,15 +100,26 @@ void Flight::finish_sending(bool starved, bool window_full) {
 
 Time Flight::probe_timeout() const { return rtt_.rto() + constants_.delayed_ack; }
 
+// When a packet that was sent then is answered, if its path is not silent.
+Time Flight::answered_by(Time sent) const {
+    if (rtt_samples_ == 0 && !clock_) return sent + probe_timeout();
+    const Time round_trip = tcp_.srtt_ns / kTimeParts * kTimeNumerator + constants_.delayed_ack;
+    if (rtt_samples_ == 0) return std::max(clock_->due_up(sent), sent + round_trip);
+    const Time late = std::max<Time>(-spare_.value(), 0);
+    return late + planned_wait(sent) + sent + round_trip;
+}
+
 Time Flight::next_timer() const {
     if (!established_ || tcp_.in_flight() == 0) return kNever;
-    const Time timeout = probe_timeout();
-    if (backoff_ > 0 && control_->wants_reports() && rate() > 0) {
+    const Time sent = packets_[tcp_.snd_una].sent_ns, timeout = probe_timeout();
+    if (control_->wants_reports() && backoff_ == 0)
+        return std::min(loss_ns_, std::max(answered_by(sent), sent < resumed_ns_ ? answered_by(resumed_ns_) : 0));
+    if (control_->wants_reports() && rate() > 0) {
         const auto packets = static_cast<Time>(kProbes * tcp_.wire_bytes / rate());
         return std::min(loss_ns_, tcp_.last_sent_ns + std::max(tcp_.srtt_ns / kProbes, packets));
     }
     const Time wait = timeout > (kNever / 4 >> backoff_) ? kNever / 4 : timeout << backoff_;
-    return std::min(loss_ns_, std::max(progress_ns_, packets_[tcp_.snd_una].sent_ns) + wait);
+    return std::min(loss_ns_, std::max(progress_ns_, sent) + wait);
 }
 
 bool Flight::handle_timer(Time now) {
@@ -123,7 +135,19 @@ bool Flight::handle_timer(Time now) {
     ++timeouts_;
     if (backoff_ < kMaxBackoff) ++backoff_;
     probing_ = true;
+    if (control_->wants_reports()) doubt(now);
     return true;
+}
+
+// Of a silent path all that would have been answered by now.
+void Flight::doubt(Time now) {
+    for (doubted_ = std::max(doubted_, tcp_.snd_una); doubted_ < tcp_.snd_nxt; ++doubted_) {
+        SentPacket& packet = packets_[doubted_];
+        if (answered_by(packet.sent_ns) > now) break;
+        if ((packet.flags & (kArrived | kGone)) != 0) continue;
+        packet.flags |= kDoubted;
+        fates_.push_back({packet, true, false, false});
+    }
 }
 
 // ------------------------------------------------------------------------------------------------- acknowledgements
@@ -135,7 +159,7 @@ bool Flight::take(std::int64_t number, Latest& latest) {
     packet.flags |= kArrived;
     ++tcp_.sacked_out;
     ++tcp_.delivered;
-    fates_.push_back({packet, false});
+    fates_.push_back({packet, false, (packet.flags & kDoubted) != 0});
     latest.sent_ns = packet.sent_ns;
     latest.app_limited = (packet.flags & kLimited) != 0;
     if (wants_rates_) latest.stamp = stamps_[number];
@@ -145,7 +169,6 @@ bool Flight::take(std::int64_t number, Latest& latest) {
 void Flight::take_rtt(Time now, Time sample) {
     const bool round_passed = largest_ > round_end_;
     if (round_passed) round_end_ = tcp_.snd_nxt;
-    rtt_sum_ns_ += static_cast<double>(sample);
     ++rtt_samples_;
     rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
     tcp_.srtt_ns = rtt_.srtt();
@@ -159,7 +182,7 @@ void Flight::lose(std::int64_t number) {
     packet.flags |= kGone;
     ++tcp_.lost_out;
     ++tcp_.lost;
-    fates_.push_back({packet, true});
+    fates_.push_back({packet, true, (packet.flags & kDoubted) != 0});
     if (number != lost_next_) {
         lost_since_ns_ = packet.sent_ns;
         ++loss_runs_;
@@ -207,8 +230,7 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     tcp_.ack_has_sacks = ack.count > 1;
     const std::int64_t newest = ack.ranges[ack.count - 1].end - 1;
     DSTCC_CHECK(newest < tcp_.snd_nxt, "nothing is acknowledged before it is sent");
-    if (plan_ != nullptr && newest > largest_ && plan_->wait_further_on(packets_[newest].sent_ns) > 0)
-        tcp_.one_way_ns = -1;
+    if (clock_ && newest > largest_ && clock_->waits_there(packets_[newest].sent_ns) > 0) tcp_.one_way_ns = -1;
     const std::int64_t in_flight = tcp_.in_flight();
     const std::uint64_t lost = tcp_.lost;
     Latest latest;
@@ -225,8 +247,10 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
                 "the scoreboard adds up");
 }
 
-// Of a packet that was in flight.
+// Of packets that were in flight.
 void Flight::note_delivery(Time now) {
+    const Time sent = fates_.front().packet.sent_ns, foreseen = tcp_.srtt_ns + planned_wait(sent);
+    spare_.sample(foreseen - (now - sent), now, kSilenceRtts * tcp_.srtt_ns);
     tcp_.delivered_ns = progress_ns_ = now;
     if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
     backoff_ = 0;
@@ -238,6 +262,9 @@ Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Ti
     largest_ = newest;
     Time rtt_ns = now - latest.sent_ns;
     if (rtt_ns - wait_ns >= tcp_.min_rtt_ns) rtt_ns -= wait_ns;  // RFC 9002 section 5.3
+    const Time planned = planned_wait(latest.sent_ns);           // of which no estimate is to be made
+    rtt_sum_ns_ += static_cast<double>(rtt_ns);
+    rtt_ns = std::max<Time>(rtt_ns - planned, 1);
     take_rtt(now, rtt_ns);
     if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
     return rtt_ns;
@@ -253,13 +280,13 @@ bool Flight::handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_
     Latest latest;
     while (tcp_.snd_una < newest.end) {
         const SentPacket& packet = packets_.front();
-        fates_.push_back({packet, false});
+        fates_.push_back({packet, false, (packet.flags & kDoubted) != 0});
         latest.sent_ns = packet.sent_ns;
         packets_.pop_front();
         packets_.prefetch_ahead(kPrefetch);
         ++tcp_.snd_una;
     }
-    if (plan_ != nullptr && plan_->wait_further_on(latest.sent_ns) > 0) tcp_.one_way_ns = -1;
+    if (clock_ && clock_->waits_there(latest.sent_ns) > 0) tcp_.one_way_ns = -1;
     tcp_.delivered += static_cast<std::uint64_t>(delivered);
     note_delivery(now);
     const Time rtt_ns = take_newest(now, newest.end - 1, latest, wait_ns);

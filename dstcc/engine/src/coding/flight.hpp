@@ -7,8 +7,11 @@
 //   probe     nothing was acknowledged for a PTO (a smoothed round trip, its deviation and the receiver's wait for a second
 //             packet) since the last ACK or since the oldest packet left: RFC 9002 counts from the newest, and so would never
 //             find out that a path is gone to which a rate is sent all the while. One packet may then leave whatever the
-//             window; each further PTO is twice as long. Laws that live by reports go on with a packet kProbes times a round
-//             trip: a path that is back is heard of a round trip later, and so few packets fill no queue.
+//             window; each further PTO is twice as long.
+//   silent    laws that live by reports let their queues grow by no eighth of a round trip, and count from the oldest packet
+//             alone: 9/8 round trips, what the contact plan has it and its answer wait, and the most that oldest packets took
+//             longer of late. They go on with a packet kProbes times a round trip: a path that is back is heard of a round
+//             trip later, and so few packets fill no queue. Nobody counts on what was not answered by then: it is doubted
 //   window    a loss of a packet that was sent since the last reduction is a new one (section 7.3.2): the control's threshold,
 //             and its window is that at once. All packets lost over three PTOs: persistent congestion (section 7.6), and the
 //             window is two packets.
@@ -17,11 +20,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "congestion/control.hpp"
 #include "core/ring.hpp"
-#include "link/contact.hpp"
+#include "link/answer_clock.hpp"
 #include "tcp/rtt.hpp"
 #include "tcp/sender.hpp"
 
@@ -49,6 +53,8 @@ static_assert(sizeof(SentPacket) == 24, "the memory budget counts on it");
 struct Fate {
     SentPacket packet;
     bool lost;
+    bool doubted = false;  // that was said before of it
+    bool known = true;     // no: nothing came of it in time, nor of what was sent later
 };
 
 class Flight {
@@ -71,7 +77,7 @@ public:
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
-    void set_plan(const ContactPlan& plan) { plan_ = &plan; }
+    void set_clock(const AnswerClock& clock) { clock_ = clock; }
     void set_gap(Time until, Time length) {
         tcp_.until_gap_ns = until;
         tcp_.gap_ns = length;
@@ -99,7 +105,7 @@ public:
         if (established_) control_->on_slot(tcp_, now);
     }
     // Nothing could arrive until now.
-    void resume(Time now) { progress_ns_ = now; }
+    void resume(Time now) { progress_ns_ = resumed_ns_ = now; }
     // Whether the timer went off; fates() and probing() then say what for.
     bool handle_timer(Time now);
     // Of the last ACK or timer; each packet's comes once.
@@ -112,9 +118,12 @@ private:
         bool app_limited = false;
     };
     Time probe_timeout() const;
+    Time planned_wait(Time sent) const { return clock_ ? clock_->waits_both(sent) : 0; }
+    Time answered_by(Time sent) const;
     bool take(std::int64_t number, Latest& latest);
     void note_delivery(Time now);
     Time take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns);
+    void doubt(Time now);
     void take_rtt(Time now, Time sample);
     bool judge(Time now, std::int64_t largest);
     void lose(std::int64_t number);
@@ -127,7 +136,7 @@ private:
     void pace(Time now, std::uint32_t wire_bytes);
 
     TcpState tcp_;
-    const ContactPlan* plan_ = nullptr;
+    std::optional<AnswerClock> clock_;  // of those that have a contact plan
     std::unique_ptr<CongestionControl> control_;
     bool tells_sends_, takes_acks_, wants_rates_, wants_queue_, owns_window_;
     const ConstantsNs& constants_;
@@ -139,10 +148,13 @@ private:
     WindowedMin min_rtt_;
     Time min_rtt_window_ = 0;
     std::int64_t round_end_ = 0;
+    std::int64_t doubted_ = 0;  // one behind the newest that was doubted
     double rtt_sum_ns_ = 0;
     std::int64_t rtt_samples_ = 0;
     std::int64_t largest_ = -1;  // acknowledged
+    WindowedMin spare_;          // of a round trip, when the oldest packet that an ACK names was answered
     Time progress_ns_ = 0;       // of the last ACK that said anything new
+    Time resumed_ns_ = 0;        // nothing could arrive before
     Time loss_ns_ = kNever;      // when a packet below the largest will have waited long enough
     unsigned backoff_ = 0;       // probes without an answer
     bool probing_ = false;       // one is due

@@ -36,9 +36,7 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     DSTCC_CHECK(number >= to.next, "a link is first in, first out");
     const bool gap = number > to.next;
     to.next = number + 1;
-    to.ranges->note(number);
-    to.arrived_ns = now_;
-    to.one_way_ns = now_ - packet.sent_ns;
+    to.ranges->note(number, now_, now_ - packet.sent_ns);
     if (packet.order != kNoBlock) take(packet);
     if (++to.pending >= kPacketsAnAck || gap) return answer(i);
     if (delayed_acks_.at(i) == kNever) delayed_acks_.set(i, now_ + ack_delay_);
@@ -98,24 +96,38 @@ bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
 }
 
 void CodedReceivingEnd::answer(std::size_t i) {
-    const Receiver& to = receivers_[i];
-    if (!to.reports || now_ >= to.report_ns) return send_ack(i);
-    delayed_acks_.set(i, to.report_ns);
+    Receiver& to = receivers_[i];
+    if (to.reports) {
+        const Time fits = to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to)));
+        if (fits > now_) return delayed_acks_.set(i, fits);
+    }
+    send_ack(i);
+}
+
+std::int64_t CodedReceivingEnd::named_next(const Receiver& to) const {
+    return to.reports ? to.ranges->next_report(to.told) : to.ranges->newest();
+}
+
+std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to) const {
+    const int named = to.ranges->named(named_next(to));
+    return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1);
 }
 
 void CodedReceivingEnd::send_ack(std::size_t i) {
     Receiver& to = receivers_[i];
     to.pending = 0;
     delayed_acks_.set(i, kNever);
-    const std::uint32_t bytes =
-        header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(to.ranges->named() - 1);
-    to.out.send(
-        now_, i,
-        {to.ranges->largest_end(), now_ - to.arrived_ns, nullptr, 0, kPlain, to.one_way_ns, to.ranges->newest()},
-        bytes);
+    const std::uint32_t bytes = ack_bytes(to);
+    to.told = named_next(to);
+    const AckRanges::Arrived& newest = to.ranges->at(to.told);
+    to.out.send(now_, i, {newest.range.end, now_ - newest.at_ns, nullptr, 0, kPlain, newest.one_way_ns, to.told},
+                bytes);
     if (!to.reports) return;
-    const Time back = std::max(to.out.busy_ns() - now_, static_cast<Time>(to.slowest_back * bytes));
+    const Time back = std::max(to.out.busy_ns() - now_, static_cast<Time>(to.reports->slowest_back * bytes));
     to.report_ns = now_ + kReportShare * back;
+    if (to.told == to.ranges->newest()) return;
+    to.pending = 1;
+    answer(i);
 }
 
 void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {

@@ -6,17 +6,20 @@
 //   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
 //            32 ranges
 //   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and as much time again
-//            has passed, and as much on any line further back. So reports take half of an uplink at most, and none waits behind another
+//            has passed, and as much on any line further back. So reports take half of an uplink at most, and none waits behind another.
+//            None leaves in an outage of the uplink's plan; what 32 ranges cannot name, as after one, takes several
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "coding/blocks.hpp"
 #include "coding/ranges.hpp"
 #include "core/events.hpp"
 #include "link/ack_transmitter.hpp"
+#include "link/contact.hpp"
 
 namespace dstcc {
 
@@ -36,9 +39,13 @@ class CodedReceivingEnd {
 public:
     CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed, const BlockMap& blocks,
                       const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay, Timers delayed_acks);
-    // `slowest_back`: what a byte takes on lines behind its own uplink (link/planned_path.hpp).
-    void add(AckTransmitter out, AckRanges& ranges, bool reports = false, double slowest_back = 0) {
-        receivers_.push_back({out, &ranges, reports, slowest_back});
+    struct WayBack {
+        PlannedWay own;       // its uplink
+        double slowest_back;  // what a byte takes on lines behind that (link/planned_path.hpp)
+    };
+    // Where the sender's control uses reports, their way back is given.
+    void add(AckTransmitter out, AckRanges& ranges, std::optional<WayBack> reports) {
+        receivers_.push_back({out, &ranges, std::move(reports)});
     }
 
     void handle_data(Time now, const DataPacket& packet);
@@ -56,17 +63,18 @@ private:
     struct Receiver {
         AckTransmitter out;
         AckRanges* ranges;
-        bool reports;
-        double slowest_back;
-        std::int64_t next = 0;  // number
-        int pending = 0;        // packets not yet acknowledged
-        Time arrived_ns = 0, one_way_ns = -1;
-        Time report_ns = 0;  // no report before
+        std::optional<WayBack> reports;
+        std::int64_t next = 0;   // number
+        int pending = 0;         // packets not yet acknowledged
+        std::int64_t told = -1;  // the newest range of the last report
+        Time report_ns = 0;      // no report before
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
+    std::int64_t named_next(const Receiver& to) const;  // the newest range of its next ACK
+    std::uint32_t ack_bytes(const Receiver& to) const;
     void answer(std::size_t i);
     void send_ack(std::size_t i);
 

@@ -12,7 +12,7 @@ constexpr float kRisen = 1.25F;  // losses: repair is planned again
 }  // namespace
 
 void CodedSendingEnd::take_fates(std::size_t s) {
-    for (const Fate& fate : subflows_[s].flight.fates()) take(s, fate);
+    for (const Fate& fate : subflows_[s].flight.fates()) fate.known ? take(s, fate) : doubt(fate.packet);
     plan_again();
 }
 
@@ -32,9 +32,11 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (interleaved(number)) {
         WordSending& word = word_of(packet.block);
         --word.under_way;
+        word.doubted -= fate.doubted;
         word.arrived += !fate.lost;
     }
     --block.under_way;
+    block.doubted -= fate.doubted;
     block.refused += refused;
     ++(fate.lost ? block.lost : block.arrived);
     if (packet.object != kNoObject) {
@@ -52,16 +54,28 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
         end(number);
 }
 
+// Its block counts on it no more, and on no less if it is there after all.
+void CodedSendingEnd::doubt(const SentPacket& packet) {
+    if (packet.block == kNoBlock) return;
+    const std::uint32_t number = block_in(packet.block);
+    BlockSending& block = sent_[number];
+    ++block.doubted;
+    if (interleaved(number)) ++word_of(packet.block).doubted;
+    if (packet.object != kNoObject) hit_[packet.object] = 1;
+    if (block.closed) review(number);
+}
+
 CodedSendingEnd::Supply CodedSendingEnd::supply(std::uint32_t number, std::uint32_t w) const {
     const BlockSending& block = sent_[number];
     if (!interleaved(number)) {
         const std::uint32_t coming = block.arrived + block.under_way + block.waiting;
-        return {block.arrived, coming, needed(block), most_ - block.source - block.repair - block.waiting};
+        return {block.arrived, coming - block.doubted, needed(block),
+                most_ - block.source - block.repair - block.waiting};
     }
     const WordSending& word = words_[map_.word(number, w)];
     const std::uint32_t source = in_word(block.source, w, map_.words(number));
     const std::int64_t room = source == 0 ? 0 : most_ - source - word.repair - word.waiting;
-    return {word.arrived, word.arrived + word.under_way + word.waiting, source, room};
+    return {word.arrived, word.arrived + word.under_way + word.waiting - word.doubted, source, room};
 }
 
 // Is it back, as far as the sender can tell?
@@ -73,7 +87,8 @@ bool CodedSendingEnd::enough(std::uint32_t number) const {
 
 // How many packets bring it back, as far as the sender can tell: its k, and RaptorQ's more once decoding is needed.
 std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
-    return block.source + (block.source_lost > 0 ? static_cast<std::uint32_t>(wanted_extra(coding_.code)) : 0);
+    return block.source +
+           (block.source_lost + block.doubted > 0 ? static_cast<std::uint32_t>(wanted_extra(coding_.code)) : 0);
 }
 
 void CodedSendingEnd::note_all_known(BlockSending& block) {
@@ -150,8 +165,10 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     for (std::uint32_t m = 0; m < map_.layers(); ++m) layers.push_back(needs(first + m));
     refresh_paths();
     const double carried = admission_.later() > 0 ? admission_.later() : rate_;
-    const std::vector<std::int64_t> repair =
-        rule_.plan(layers, carried * static_cast<double>(coding_.block_ns), losses_);
+    // Where all of a chunk must leave before the next is captured, no more.
+    const Time chunks = map_.size(first), length = coding_.block_ns;
+    const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
+    const std::vector<std::int64_t> repair = rule_.plan(layers, carried * static_cast<double>(usable), losses_);
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {
@@ -160,8 +177,8 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
         if (!repairs(first + m)) {
             block.planned = static_cast<std::int32_t>(repair[m]);
         } else if (!block.over && layers[m].source > 0) {
-            std::int64_t more =
-                repair[m] + layers[m].source - std::int64_t{block.under_way} - std::int64_t{block.waiting};
+            std::int64_t more = repair[m] + layers[m].source - std::int64_t{block.under_way - block.doubted} -
+                                std::int64_t{block.waiting};
             more = std::min(more, room(first + m));
             if (more <= 0) continue;
             block.planned += static_cast<std::int32_t>(more);

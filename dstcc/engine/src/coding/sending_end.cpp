@@ -36,15 +36,17 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
     for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
         sent_[block].open_members = sent_[block].last_missing = map_.size(block);
         open_blocks_ += map_.size(block) > 0;
-        if (map_.size(block) > 0)
-            length_ns_[block] = objects_.release_ns[map_.member(block, map_.size(block) - 1)] -
-                                objects_.release_ns[map_.member(block, 0)];
+        if (map_.size(block) > 0) {
+            const std::uint32_t first = map_.member(block, 0), last = map_.member(block, map_.size(block) - 1);
+            const auto& when = objects_.deadline_ns[last] == kNever ? objects_.release_ns : objects_.deadline_ns;
+            length_ns_[block] = when[last] - when[first];
+        }
     }
 }
 
 void CodedSendingEnd::add(Subflow subflow) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
-    if (!transport_.handshake) subflow.flight.set_plan(*subflow.plan);
+    if (!transport_.handshake) subflow.flight.set_clock(subflow.clock);
     subflows_.push_back(std::move(subflow));
     arrival_ns_.push_back(kNever);
 }
@@ -210,7 +212,7 @@ void CodedSendingEnd::refresh_paths() {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
-        if (!transport_.handshake) subflow.further_on_ns = subflow.plan->wait_further_on(now_);
+        if (!transport_.handshake) subflow.further_on_ns = subflow.clock.waits_there(now_);
         tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
@@ -226,7 +228,8 @@ void CodedSendingEnd::refresh_paths() {
     const Time playout = objects_.deadline_ns[newest] - objects_.release_ns[newest];
     for (Subflow& subflow : subflows_) subflow.flight.set_spare(playout - subflow.light_ns);
     const Time spare = playout - least_light_ns_;
-    gap_ns_ = std::max<Time>(spare, 0) / static_cast<Time>(map_.layers());
+    spare_ns_ = std::max<Time>(spare, 0);
+    gap_ns_ = spare_ns_ / static_cast<Time>(map_.layers());
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 

@@ -37,7 +37,7 @@
 #include "core/outcome.hpp"
 #include "core/subflow_set.hpp"
 #include "dispatch/layer_sending.hpp"
-#include "link/contact.hpp"
+#include "link/answer_clock.hpp"
 #include "link/transmitter.hpp"
 
 namespace dstcc {
@@ -49,6 +49,7 @@ struct BlockSending {
     std::int32_t planned = -1;                 // repair packets without a loss that asks for more; -1: not yet decided
     std::uint32_t under_way = 0, arrived = 0;  // as far as is known
     std::uint32_t lost = 0, source_lost = 0;
+    std::uint32_t doubted = 0;       // of those under way: their path fell silent
     std::uint32_t refused = 0;       // of the lost: by a full queue further on, of which no channel is the cause
     std::uint32_t open_members = 0;  // not yet sent whole or given up
     std::uint32_t first_missing = 0,
@@ -62,7 +63,7 @@ struct BlockSending {
 
 // Of a code word, in blocks of several.
 struct WordSending {
-    std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0;
+    std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0, doubted = 0;
 };
 
 class CodedSendingEnd {
@@ -71,6 +72,7 @@ public:
         Flight flight;
         Transmitter out;
         const ContactPlan* plan;
+        AnswerClock clock;
         std::size_t link;
         Time syn_at = kNever, light_ns = 0, further_on_ns = 0;
         Time change_ns = 0;  // until then the contact plan says nothing new
@@ -215,6 +217,7 @@ private:
     // coding/repairing.cpp
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
+    void doubt(const SentPacket& packet);
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
@@ -261,6 +264,7 @@ private:
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
     Time gap_ns_ = 0;              // between the turns of a chunk's layers
+    Time spare_ns_ = kNever;       // from a release to when it must leave
     Time least_light_ns_ = 0;      // one way, of the established, or of all while none is
     double rate_ = 0;              // bytes in a nanosecond, of all; as of the last slot
     double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
@@ -270,7 +274,7 @@ private:
         kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
     Time next_until_ns_ = -1;  // and until then
     std::vector<Time> arrival_ns_;
-    std::vector<Time> length_ns_;         // by block: from its first release to its last
+    std::vector<Time> length_ns_;         // by block: from its first deadline to its last, or release
     std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair
     CodedAction action_;
     std::size_t turn_ = 0;  // `spread`: whose repair packet is next

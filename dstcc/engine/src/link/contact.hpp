@@ -74,12 +74,6 @@ public:
           answer_(up_.service_ns(static_cast<std::uint32_t>(header_bytes))),
           over_nodes_(!link.onward.empty() && !splits(link)) {
         if (splits(link)) whole_ = delay_of(link);
-        bool gaps = false;
-        for (const HopConfig& hop : link.onward) gaps = gaps || !hop.line.outages_ns.empty();
-        if (!over_nodes_ || !gaps) return;
-        first_ = delay_of(first_hop(link));
-        for (const HopConfig& hop : link.onward)
-            further_on_.push_back({PlannedWay(hop.line, false), delay_of(hop.line)});
     }
 
     // kNever if nothing passes any more.
@@ -113,18 +107,6 @@ public:
     }
     // Propagation delay of what leaves at `at`: light time, as any mission planner knows it.
     Time light_ns(Time at) const { return (whole_ ? *whole_ : delay_).at(at); }
-    // How long what leaves then waits at nodes for contacts of the lines further on.
-    Time wait_further_on(Time at) const {
-        if (further_on_.empty()) return 0;
-        at += first_->at(at);
-        Time wait = 0;
-        for (const Leg& leg : further_on_) {
-            const Time lit = leg.plan.fit(at, leg.plan.service_ns(1));
-            wait += lit - at;
-            at = lit + leg.delay.at(lit);
-        }
-        return wait;
-    }
     // Of the data, and of what answers it.
     const PlannedWay& down() const { return down_; }
     const PlannedWay& up() const { return up_; }
@@ -143,15 +125,8 @@ private:
         return static_cast<Time>(rate.reach(std::max(rate.done(departs) - static_cast<double>(syn_), 0.0)));
     }
 
-    struct Leg {
-        PlannedWay plan;
-        DelayTable delay;
-    };
-
     PlannedWay down_, up_;
     DelayTable delay_;
-    std::optional<DelayTable> first_;  // of the first hop, where any further one has outages
-    std::vector<Leg> further_on_;
     std::optional<DelayTable> whole_;  // of a path whose first node answers
     Time syn_, answer_;
     bool over_nodes_;

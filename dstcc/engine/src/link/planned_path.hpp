@@ -29,17 +29,22 @@ public:
 
     // Of the end's own line.
     const PlannedWay& own() const { return legs_.front().plan; }
-    // At the other end, of what leaves the end's own line then.
-    Time arrival(Time leaves) const {
-        Time at = leaves + legs_.front().delay.at(leaves);
+    // Of what leaves the end's own line then: when it is at the other end, and how long it waits on its way for lines to be lit.
+    struct Journey {
+        Time arrives, waits;
+    };
+    Journey journey(Time leaves) const {
+        Time at = leaves + legs_.front().delay.at(leaves), waits = 0;
         for (std::size_t i = 1; i < legs_.size() && at < kForeverNs; ++i) {
             const PlannedWay& plan = legs_[i].plan;
-            const Time service = plan.service_ns(full_bytes_);
-            at = plan.rate().finish(plan.fit(at, service), service);
+            const Time service = plan.service_ns(full_bytes_), lit = plan.fit(at, service);
+            waits += lit - at;
+            at = plan.rate().finish(lit, service);
             at += legs_[i].delay.at(at);
         }
-        return at;
+        return {at, waits};
     }
+    Time arrival(Time leaves) const { return journey(leaves).arrives; }
     // Of a full packet on all lines, at the rates of these times.
     Time services(Time at) const {
         Time sum = 0;

@@ -36,9 +36,7 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
             down_.back().go_over(links[l], false);
             up_.back().go_over(links[l], true);
         }
-        const PathPlans::Ends ends =
-            over_nodes ? path_plans_.over_nodes(config.links[l], plans[l], full, paths_from(config, l))
-                       : path_plans_.alone(plans[l], full);
+        const PathPlans::Ends ends = path_plans_.of(config.links[l], plans[l], full, paths_from(config, l));
         const LinkConfig& link = config.links[l];
         const bool alone = runs_allowed() && !over_nodes && link.flows.empty() && link.cross_traffic.empty();
         sending_.add(
