@@ -188,3 +188,11 @@ def test_a_law_that_lives_by_acks_doubts_nothing() -> None:
     sender.timer(ns(PTO_S))
     assert sender.stale
     assert sender.doubted == []
+
+
+def test_an_answer_in_time_for_a_contact_is_no_round_trip_of_no_time() -> None:
+    # A full packet takes 1 ms on the way back and would not be through before the outage; a report was.
+    sender = reporting(up_away_s=(0.5005, 10))
+    sender.send(0, 1)
+    sender.ack(ns(1), [(0, 1)])
+    assert sender.last_rtt_ns == ns(1)

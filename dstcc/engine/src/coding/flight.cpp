@@ -262,9 +262,10 @@ Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Ti
     largest_ = newest;
     Time rtt_ns = now - latest.sent_ns;
     if (rtt_ns - wait_ns >= tcp_.min_rtt_ns) rtt_ns -= wait_ns;  // RFC 9002 section 5.3
-    const Time planned = planned_wait(latest.sent_ns);           // of which no estimate is to be made
     rtt_sum_ns_ += static_cast<double>(rtt_ns);
-    rtt_ns = std::max<Time>(rtt_ns - planned, 1);
+    const Time planned =
+        planned_wait(latest.sent_ns);  // at most: a short answer may just have been in time for a contact
+    if (rtt_ns - planned >= tcp_.min_rtt_ns) rtt_ns -= planned;
     take_rtt(now, rtt_ns);
     if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
     return rtt_ns;
