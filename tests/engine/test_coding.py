@@ -409,6 +409,45 @@ def test_what_a_silent_path_has_not_answered_goes_over_another(dark_s: float, wo
     assert result.totals.sent_payload_bytes < (80 + 2 * 9) * 4 * MSS * 1.3
 
 
+@pytest.mark.parametrize("away_s", [(), ((20.0, 60.0),)])
+def test_what_an_outage_of_the_uplink_hides_is_reported_after_it(
+    away_s: tuple[tuple[float, float], ...],
+) -> None:
+    # Every tenth of a thousand packets is lost. For 40 s nothing goes back: 40 ranges and more; a report names 32.
+    objects = live(100, (10 * MSS,), playout_s=80)
+    channel = link(
+        rate_bps=1.2e6,
+        rtt_s=4.0,
+        drops=tuple((number, 1) for number in range(0, 1000, 10)),
+        up_rate_bps=8e3,
+        up_outages_ns=tuple((ns(a), ns(b)) for a, b in away_s),
+    )
+    result = run(objects, channel, repair=None, chunks=5, drop_late=True, slot_s=10, congestion="paced")
+    assert result.samples.lost_segments.sum() == 100
+    assert in_time(result, objects).all()
+
+
+def test_of_stored_video_that_a_link_cannot_carry_all_is_played_but_what_does_not_fit() -> None:
+    # 10 packets a second of a source on a line for 9.5; a hundredth is lost. All is there from the start, and a chunk
+    # is needed a second after the one before.
+    objects = live(600, (10 * MSS,), playout_s=30)
+    stored = replace(objects, release_ns=np.zeros_like(objects.release_ns))
+    channel = link(rate_bps=9.5 * 1500 * 8, rtt_s=4.0, loss=Loss("packet", 0.01))
+    for congestion in ("open-loop", "paced"):
+        result = run(stored, channel, repair=None, chunks=5, drop_late=True, congestion=congestion)
+        assert in_time(result, stored).mean() > 0.85
+
+
+def test_repair_is_planned_for_the_time_in_which_all_of_a_chunk_must_leave() -> None:
+    # A chunk a second, of three layers of two packets, which must leave in 0.6 s: 6.5 packets do, and so none of repair
+    # has room beside them. In a second there were room for four.
+    objects = live(60, (2 * MSS, 2 * MSS, 2 * MSS), playout_s=2.6)
+    result = run(
+        objects, link(rate_bps=6.5 / 0.6 * 1500 * 8, rtt_s=4.0), repair=None, chunks=1, drop_late=True
+    )
+    assert in_time(result, objects).mean() > 0.9
+
+
 def test_what_is_back_gets_no_more() -> None:
     """The first blocks lose nothing and are known to be there when the losses begin."""
     objects = live(60, (8 * MSS,))
