@@ -45,6 +45,8 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         for (int k = 0; k < config.links[l].subflows; ++k) add(l, links[l], plans[l], ends);
     }
     sampler_.resize(sending_.subflows());
+    for (std::size_t s = 0; s < sending_.subflows(); ++s)
+        runs_ = runs_ && sending_.subflow(s).flight.may_be_paced_only();
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);

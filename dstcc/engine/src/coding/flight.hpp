@@ -64,10 +64,10 @@ public:
     const TcpState& tcp() const { return tcp_; }
     bool established() const { return established_; }
     bool window_open() const { return established_ && (probing_ || tcp_.in_flight() < tcp_.cwnd); }
-    // Neither a window nor the fate of what is under way bears on when it sends.
+    // Neither a window nor the fate of what is under way bears on when it sends; `may_be`: that is so at times.
+    bool may_be_paced_only() const { return owns_window_ && !wants_rates_; }
     bool paced_only() const {
-        return established_ && tcp_.cwnd >= kInfiniteWindow && owns_window_ && !wants_rates_ && !probing_ &&
-               backoff_ == 0;
+        return established_ && tcp_.cwnd >= kInfiniteWindow && may_be_paced_only() && !probing_ && backoff_ == 0;
     }
     bool probing() const { return probing_; }
     bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
