@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.rules import Constant
@@ -93,13 +95,23 @@ def test_a_trial_is_its_weight_and_its_bytes() -> None:
     assert 1.0 <= done["sent"] < 1.3
 
 
-def test_the_rule_is_tuned_on_its_cell_and_with_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_rule_is_the_rival_in_all_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     both = tuple(f"link.{i}.loss={{packet = 0.1}}" for i in (0, 1))
     lossy = Cell("lossy", rivals.TABLE_1, ("video.loop_to_s=600", "playout.delay_rtts=1.2", *both))
-    monkeypatch.setattr(rivals, "rules", lambda layers: [Constant((x,) * layers) for x in (0.0, 0.3, 0.01)])
+    tried = {f"{x:g}": partial(rivals.constant, share=x) for x in (0.0, 0.3, 0.1)}
+    monkeypatch.setattr(rivals, "rules", lambda: tried)
+    monkeypatch.setattr(rivals, "cells", lambda: iter([lossy]))
+    monkeypatch.setattr(rivals, "BEST", "0.3")
     done = rivals.trial(lossy, rivals.RULE, 701)
-    assert done["rule"] == "/".join(["0.3"] * 3)
     assert done["weight"] > 0.9 and 1.2 < done["sent"] < 1.6
     fleet = Fleet(lossy.under(rivals.RULE, 701), [701])
     assert done["weight"] == fleet.run(Constant((0.3,) * 3))[0]
+    # What `--tune` prints is in the order of what the rules play.
+    told = CliRunner().invoke(rivals.main, ["-o", str(tmp_path / "rules.jsonl"), "--tune"])
+    rows = [line.split("|")[1].strip() for line in told.output.splitlines() if line.startswith("| 0")]
+    assert rows == ["0.3", "0.1", "0"]
     assert not {*rivals.TUNED_ON} & {*range(701, 721)}
+
+
+def test_the_best_rule_is_one_of_those_that_are_tried() -> None:
+    assert rivals.BEST in rivals.rules()
