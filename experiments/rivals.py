@@ -1,7 +1,7 @@
 """`dstcc` beside its rivals, cell by cell.
 
     python -m experiments.rivals -o VALUES.jsonl [--seeds 10] [--first 701] [--only TEXT].. [--print]
-        [--short]
+        [--short] [--no-uplinks]
     python -m experiments.rivals -o RULES.jsonl --tune
 
 Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, what else a link
@@ -249,10 +249,10 @@ def failures(rows: list[dict[str, Any]], cell: Cell) -> list[str]:
     return found
 
 
-def texts_of(rows: list[dict[str, Any]], cell: Cell) -> list[str]:
+def texts_of(rows: list[dict[str, Any]], cell: Cell, names: Iterable[str] = TRANSPORTS) -> list[str]:
     """Seeds, and what each plays and sends."""
     texts = [str(len(by_seed(rows, cell, "dstcc")))]
-    for name in TRANSPORTS:
+    for name in names:
         of = by_seed(rows, cell, name)
         there = any((row["cell"], row["transport"]) == (cell.name, name) for row in rows)
         if not of:
@@ -263,17 +263,19 @@ def texts_of(rows: list[dict[str, Any]], cell: Cell) -> list[str]:
     return texts
 
 
-def print_table(rows: list[dict[str, Any]], wanted: list[Cell], *, short: bool = False) -> list[str]:
+def print_table(
+    rows: list[dict[str, Any]], wanted: list[Cell], *, short: bool = False, names: Iterable[str] = TRANSPORTS
+) -> list[str]:
     """Print it, cells that fail alone if it is to be short; the names of cells that fail."""
     if short:
         heading("Cells that fail", ("cell", "dstcc", "fails by"))
     else:
-        heading("Rivals", ("cell", "seeds", *(f"{name}: weight, bytes" for name in TRANSPORTS), "fails by"))
+        heading("Rivals", ("cell", "seeds", *(f"{name}: weight, bytes" for name in names), "fails by"))
     failing = []
     for cell in wanted:
         if not by_seed(rows, cell, "dstcc"):
             continue
-        texts, found = texts_of(rows, cell), "; ".join(failures(rows, cell))
+        texts, found = texts_of(rows, cell, names), "; ".join(failures(rows, cell))
         failing += [cell.name] if found else []
         if not short:
             line(cell.name, *texts, found)
@@ -301,6 +303,7 @@ def print_rules(rows: list[dict[str, Any]]) -> None:
 @click.option("--first", default=701, show_default=True, help="The first seed.")
 @click.option("--only", default=("",), multiple=True, help="Cells whose name has this text.")
 @click.option("--print", "printing", is_flag=True, help="Run nothing, print what is there.")
+@click.option("--uplinks/--no-uplinks", default=True, help="`dstcc` with other uplinks, too.")
 @click.option("--tune", "tuning", is_flag=True, help="Run the rules of repair instead, and print them.")
 @click.option("--short", is_flag=True, help="Print the cells that fail alone.")
 def main(
@@ -311,6 +314,7 @@ def main(
     *,
     printing: bool,
     tuning: bool,
+    uplinks: bool,
     short: bool,
 ) -> None:
     """Run what is missing, and print the table."""
@@ -320,10 +324,11 @@ def main(
         print_rules(known(output))
         return
     span = range(first, first + seeds)
+    names = [name for name in TRANSPORTS if uplinks or ", up " not in name]
     if not printing:
-        carry_out(output, wanted, span)
-    rows = [row for row in known(output) if row["seed"] in span]
-    failing = print_table(rows, wanted, short=short)
+        carry_out(output, wanted, span, () if uplinks else names)
+    rows = [row for row in known(output) if row["seed"] in span and row["transport"] in names]
+    failing = print_table(rows, wanted, short=short, names=names)
     print(f"\n{len(failing)} of {len(wanted)} cells fail: {', '.join(failing) or 'none'}.")
 
 
