@@ -45,6 +45,28 @@ loss = {packet = 1e-3}
 """
 
 
+def _measured(configs: dict[str, EngineConfig], digits: int) -> Measured:
+    """Each in runs and packet by packet; the first is the row's, the others stand in its notes."""
+    taken = {name: _both(config) for name, config in configs.items()}
+    runs, packets, totals = next(iter(taken.values()))
+    each = ", ".join(
+        f"{name} {statistics.median(ns):.1f} ns ({median_ratio(other, ns):.{digits}f} times less)"
+        for name, (ns, other, _) in taken.items()
+    )
+    return Measured(
+        statistics.median(runs),
+        "ns CPU",
+        "packets / runs",
+        median_ratio(packets, runs),
+        repeats=runs,
+        details={
+            name: {"runs_ns": ns, "packets_ns": other, "share": of.run_packets / of.data_packets}
+            for name, (ns, other, of) in taken.items()
+        },
+        notes=(f"{each}; {totals.run_packets / totals.data_packets:.2%} of the packets in runs",),
+    )
+
+
 def run_cost() -> Measured:
     """``ltp`` over two Mars links a hundred times as fast; in the notes other losses, and the day itself."""
     fast = mission(FASTER, SECONDS)
@@ -81,24 +103,7 @@ def run_cost() -> Measured:
         "a delay that grows": curved,
         "the day's rates": mission(1, 10 * SECONDS),
     }
-    taken = {name: _both(config) for name, config in configs.items()}
-    runs, packets, totals = taken["packet loss"]
-    each = ", ".join(
-        f"{name} {statistics.median(ns):.1f} ns ({median_ratio(other, ns):.1f} times less)"
-        for name, (ns, other, _) in taken.items()
-    )
-    return Measured(
-        statistics.median(runs),
-        "ns CPU",
-        "packets / runs",
-        median_ratio(packets, runs),
-        repeats=runs,
-        details={
-            name: {"runs_ns": ns, "packets_ns": other, "share": of.run_packets / of.data_packets}
-            for name, (ns, other, of) in taken.items()
-        },
-        notes=(f"{each}; {totals.run_packets / totals.data_packets:.2%} of the packets in runs",),
-    )
+    return _measured(configs, 1)
 
 
 def coded_run_cost() -> Measured:
@@ -108,24 +113,7 @@ def coded_run_cost() -> Measured:
         for law in ("open-loop", "paced")
         for faster in (10, 1)
     }
-    taken = {name: _both(config) for name, config in configs.items()}
-    runs, packets, totals = next(iter(taken.values()))
-    each = ", ".join(
-        f"{name} {statistics.median(ns):.1f} ns ({median_ratio(other, ns):.2f} times less)"
-        for name, (ns, other, _) in taken.items()
-    )
-    return Measured(
-        statistics.median(runs),
-        "ns CPU",
-        "packets / runs",
-        median_ratio(packets, runs),
-        repeats=runs,
-        details={
-            name: {"runs_ns": ns, "packets_ns": other, "share": of.run_packets / of.data_packets}
-            for name, (ns, other, of) in taken.items()
-        },
-        notes=(f"{each}; {totals.run_packets / totals.data_packets:.2%} of the packets in runs",),
-    )
+    return _measured(configs, 2)
 
 
 def week_s() -> Measured:

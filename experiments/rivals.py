@@ -285,7 +285,7 @@ def print_table(
 
 
 def print_rules(rows: list[dict[str, Any]]) -> None:
-    """What each rule plays, over all cells, and over those where it plays least beside the others."""
+    """What each rule plays, over all cells, the best first."""
     heading("Rules", ("rule", "trials", "mean weight"))
     means = {
         name: [row["weight"] for row in rows if row["transport"] == name and "weight" in row]
