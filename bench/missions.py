@@ -19,6 +19,22 @@ from .nets import MSS, WIRE, ns
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "examples/demo/mars-two-links.toml"
 SMALL = ROOT / "examples/outages/relay-pass.toml"
+MINUTE = """
+[scenario]
+name = "a minute"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [60_000, 60_000]}
+loop_to_s = 60
+[[link]]
+name = "mars"
+rate_bps = 200_000
+delay_s = 600
+loss = {packet = 0.01}
+[transport]
+controller = "dstcc"
+[playout]
+delay_s = 1500
+"""
 CONTROLS = ("cubic", "westwood", "bbr-scaled", "open-loop")
 DAY_S = 86_400
 REPEATS = 3
@@ -110,6 +126,15 @@ def cli_algorithms() -> Measured:
 def cli_dry_run() -> Measured:
     """A dry run of a scenario whose bound takes no time: what is imported, read and printed."""
     return _command(["emulate", str(SMALL), "--dry-run"], "python -c pass, beside it")
+
+
+def cli_explain() -> Measured:
+    """``dstcc explain`` of a minute's run: its tables read, the trial repeated, what was decided printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "minute.toml")
+        path.write_text(MINUTE)
+        _run([sys.executable, "-m", "dstcc_cli", "emulate", str(path), "--output", f"{folder}/run"])
+        return _command(["explain", f"{folder}/run", "--trial", "dstcc/s1"], "python -c pass, beside it")
 
 
 def _command(arguments: list[str], against: str) -> Measured:

@@ -45,7 +45,7 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.atomic import atomic_write
-    from dstcc.explain import explain, render
+    from dstcc.explain import explain
     from dstcc.outputs import check_output
     from dstcc.report import REPORT
     from dstcc.run import load_run
@@ -58,6 +58,8 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
     with progress("repeating", None):
         told = explain(loaded, trial)
     if output is not None:
+        from dstcc.explain import render
+
         with progress("page", None):
             page = render(told)
         atomic_write(output, page, replaces=REPORT if force else None)
@@ -70,11 +72,9 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
 
 
 def _show(told: Explanation) -> None:
-
     from dstcc.explain.explanation import PARTS
-    from dstcc.explain.page import finding
 
-    console().print(finding(told))
+    console().print(told.finding())
     table = plain_table("decided", "choice")
     table.add_column("share", justify="right")
     for name, choices in told.shares().items():

@@ -123,6 +123,8 @@ class LazyGroup(click.Group):
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
         guard()
+        # pydantic would else read what each installed package declares, to find plugins
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
         others = frozenset(threading.enumerate())
         if sys.stdout is None:  # closed by whoever calls: `dstcc links >&-`
             sys.exit(_fail("stdout is closed; `> /dev/null` leaves the output out", 1))

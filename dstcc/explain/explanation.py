@@ -11,6 +11,7 @@ import numpy as np
 from dstcc.clock import Clock
 from dstcc.engine.config import subflow_links
 from dstcc.errors import RunError
+from dstcc.report.numbers import listed
 from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
 from dstcc.run.replay import replay
 
@@ -130,6 +131,19 @@ class Explanation:
                 }
             )
         return rows
+
+    def finding(self) -> str:
+        """One sentence: how many decisions there were, and how much of them is one choice."""
+        played, full = (self.levels >= 0).mean(), (self.levels == self.layers - 1).mean()
+        steady = [f"{name} {choices[0][0]}" for name, choices in self.shares().items() if choices[0][1] == 1]
+        varied = [name for name, choices in self.shares().items() if choices[0][1] < 1]
+        times = f"{self.policy} decided {len(self.decisions)} times"
+        said = f"{times}; {played:.1%} of chunks were played, {full:.1%} in full."
+        if steady:
+            said += f" Always the same: {listed(steady)}."
+        if varied:
+            said += f" Changed over time: {listed(varied)}."
+        return said
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""

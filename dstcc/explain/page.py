@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dstcc.report.numbers import listed, quantity
+from dstcc.report.numbers import quantity
 from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .explanation import PARTS, Explanation
@@ -19,7 +19,7 @@ def render(told: Explanation) -> str:
     return fill(
         TEMPLATES / "explain.html",
         told=told,
-        finding=finding(told),
+        finding=told.finding(),
         figures=_figures(told),
         shares=told.shares(),
         parts=told.parts(),
@@ -32,19 +32,6 @@ def render(told: Explanation) -> str:
 def moment(told: Explanation, t_s: float) -> str:
     """When a part of the mission begins or ends."""
     return told.clock.moment(t_s, told.end_s / PARTS) if told.clock.dated else quantity("seconds", t_s)
-
-
-def finding(told: Explanation) -> str:
-    """One sentence: how many decisions there were, and how much of them is one choice."""
-    played, full = (told.levels >= 0).mean(), (told.levels == told.layers - 1).mean()
-    steady = [f"{name} {choices[0][0]}" for name, choices in told.shares().items() if choices[0][1] == 1]
-    varied = [name for name, choices in told.shares().items() if choices[0][1] < 1]
-    said = f"{told.policy} decided {len(told.decisions)} times; {played:.1%} of chunks were played, {full:.1%} in full."
-    if steady:
-        said += f" Always the same: {listed(steady)}."
-    if varied:
-        said += f" Changed over time: {listed(varied)}."
-    return said
 
 
 def _figures(told: Explanation) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +21,6 @@ from dstcc.errors import RunError
 from dstcc.explain import Explanation, explain, render
 from dstcc.explain.explanation import PARTS
 from dstcc.explain.figures import _columns, channel_loss
-from dstcc.explain.page import finding
 from dstcc.learn.policies.policy import load_policy
 from dstcc.learn.spaces.branched import JointActions, MultiActions
 from dstcc.learn.spaces.continuous import ContinuousActions
@@ -124,7 +125,7 @@ def test_choices_and_parts_add_up(run: Run, told: Explanation) -> None:
 def test_the_page_says_the_same_twice(told: Explanation, run: Run) -> None:
     page = render(told)
     assert page == render(explain(run, "dstcc-lanes/s1"))
-    assert finding(told) in page
+    assert told.finding() in page
     assert page.count("<svg") == 2 * 3  # and each narrow, for a phone
     assert "mathdefault" not in page
     assert "<script" not in page
@@ -214,7 +215,7 @@ def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
     page = tmp_path / "why.html"
     done = cli(run.path, "--trial", "dstcc-lanes/s1", "-o", page)
     assert done.exit_code == 0
-    assert finding(told)[:40] in done.stdout
+    assert told.finding()[:40] in done.stdout
     assert page.read_text() == render(told)
     again = cli(run.path, "--trial", "dstcc-lanes/s1", "--json")
     document = json.loads(again.stdout)
@@ -229,6 +230,14 @@ def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
         wrong = cli(run.path, *words)
         assert wrong.exit_code == 2
         assert said in wrong.stderr
+
+
+def test_matplotlib_is_for_pages(run: Run) -> None:
+    code = "import sys\nfrom dstcc_cli.main import main\nmain(sys.argv[1:], standalone_mode=False)\n"
+    code += "print({'matplotlib', 'jinja2', 'torch', 'pandas', 'scipy'} & set(sys.modules))"
+    words = ("explain", str(run.path), "--trial", "dstcc-lanes/s1")
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_choices_below_the_figure_do_not_overlap() -> None:
