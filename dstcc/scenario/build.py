@@ -185,10 +185,13 @@ def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objec
 
 def _slot_ns(scenario: Scenario, links: tuple[Link, ...], length_s: float) -> int:
     run, shortest = scenario.run, min(map(rtt_s, links))
-    if run.slot_s is None and run.slot_rtts is None:
-        return max(1, ns(max(DEFAULT_SLOT_RTTS * shortest, length_s / MAX_DEFAULT_SLOTS)))
-    slot_s = run.slot_s if run.slot_s is not None else (run.slot_rtts or 0.0) * shortest
-    return max(1, ns(max(slot_s, length_s / MAX_SLOTS)))
+    if run.slot_s is not None:
+        slot_s, most = run.slot_s, MAX_SLOTS
+    elif run.slot_rtts is not None:
+        slot_s, most = run.slot_rtts * shortest, MAX_SLOTS
+    else:
+        slot_s, most = DEFAULT_SLOT_RTTS * shortest, MAX_DEFAULT_SLOTS
+    return max(1, ns(max(slot_s, length_s / most)))
 
 
 def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler: str) -> Transport:

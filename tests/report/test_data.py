@@ -7,11 +7,16 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dstcc.errors import InputError
 from dstcc.report import load_report, write_report
+from dstcc.report.figures.delay import curves
+from dstcc.report.figures.timeline import timeline_rows
+from dstcc.report.tables import Tables
 from dstcc.spreadsheet import to_csv
+from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec, build_run
 
 SPEC = RunSpec(chunks=60, congestion=("cubic", "bbr-scaled"))
@@ -75,6 +80,33 @@ def test_a_folder_with_a_file_of_the_user_stays(tmp_path: Path) -> None:
     (tmp_path / "page-figures" / "note.txt").write_text("mine")
     with pytest.raises(InputError, match=r"note\.txt"):
         write_report(report, tmp_path / "page.html", "html", figures=True, force=True)
+
+
+def test_each_row_has_the_columns_of_its_header(written: Path) -> None:
+    for file in (written / "page-figures").glob("*.csv"):
+        with file.open(encoding="utf-8") as stream:
+            head, *values = csv.reader(stream)
+        assert {len(row) for row in values} == {len(head)}, file.name
+
+
+def test_a_chunk_of_one_layer_has_a_row(make_run: RunFactory) -> None:
+    (section,) = load_report([make_run(RunSpec(congestion=("cubic",), chunks=9, layer_bps=(9e4,)))]).sections
+    _, *values = timeline_rows(section, Tables())
+    assert [row[1] for row in values] == list(range(9))
+
+
+def test_delays_are_from_capture_to_the_last_byte(make_run: RunFactory) -> None:
+    """The curve of a layer rises at each of its delays, by one of the layers sent."""
+    path = make_run(RunSpec(congestion=("cubic",), seeds=(1,), chunks=9, layer_bps=(9e4,)))
+    (section,) = load_report([path]).sections
+    chunks = pq.read_table(path / "chunks.parquet").to_pydict()
+    delays = sorted(
+        end - begin for end, begin in zip(chunks["complete_s"], chunks["capture_s"], strict=True) if end
+    )
+    assert len(delays) == 9
+    delay_s, share = curves(section, Tables())["cubic+minrtt", 0]
+    assert delay_s[2:-1].tolist() == pytest.approx(delays)
+    assert share[2:-1].tolist() == pytest.approx([(place + 1) / 9 for place in range(9)])
 
 
 def test_a_missing_value_is_empty() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from dstcc.report.mission import _load, _more
+from dstcc.report.mission import _load, _more, _trials
 from dstcc.report.model import TrialLink
 
 
@@ -27,6 +27,14 @@ def test_the_load_counts_contacts() -> None:
     )
     assert load([dark], [{"from_s": 0.0}]).endswith("while all are up")
     assert load([TrialLink("a", None, None)], []) == ""
+
+
+def test_trials_are_counted() -> None:
+    trials = [SimpleNamespace(ok=number > 0) for number in range(6)]
+    section: Any = SimpleNamespace(algorithms=("a", "b"), seeds=(1, 2, 3), trials=trials)
+    assert _trials(section) == "2 algorithms × 3 seeds, 6 trials, 1 failed"
+    section.trials = trials[1:2]
+    assert _trials(section) == "2 algorithms × 3 seeds, 1 trial"
 
 
 def test_who_else_is_on_a_link() -> None:

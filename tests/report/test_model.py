@@ -142,6 +142,11 @@ def test_a_failed_trial_cannot_make_a_winner(make_run: RunFactory) -> None:
     assert "bbr-scaled+minrtt" not in best_of(section, METRIC["playback_ratio"])[0]
 
 
+def test_of_two_one_is_the_best(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(1,), chunks=3000)))
+    assert best_of(section, METRIC["playback_ratio"])[0] == {"bbr-scaled+minrtt"}
+
+
 def test_equal_values_have_no_winner(make_run: RunFactory) -> None:
     section = only_section(make_run(RunSpec(congestion=("bbr-scaled", "x1", "x2"), seeds=(2,), chunks=60)))
     assert {a.estimates["playback_ratio"].value for a in section.finished} == {1.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -342,6 +343,24 @@ def test_the_page_of_a_network_says_where_bytes_waited(tmp_path: Path) -> None:
         15.0: True,
         90.0: False,
     }
+
+
+def test_a_networks_panels_are_in_thousands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,000 bytes are 4 kB, and 1,000 and 3,000 bytes in 10 s each 0.8 and 2.4 kbit/s."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "draw_network", lambda *given, **_: drawn.append(given))
+    run = load_program_run(network(tmp_path, mission_s=0.5))
+    figures.network_figure(run)
+    ((scene, panels, *_),) = drawn
+    assert scene.end_s == 0.5 and scene.names == ("mars", "home")
+    lines = {name: {tuple(y.tolist()) for _, y, *_ in curves} for name, curves in panels}
+    assert lines["held in orbiter (kB)"] == {(0.0, 4.0, 1.0)}
+    assert (0.8, 2.4) in lines["over mars (kbit/s)"]
+
+
+def test_a_node_with_a_byte_of_storage_stores(run: Path) -> None:
+    nodes = [{"host": name, "storage_bytes": size} for name, size in (("a", 0), ("b", 1))]
+    assert figures.stores(replace(load_program_run(run), meta={"nodes": nodes})) == ["b"]
 
 
 @pytest.mark.parametrize(

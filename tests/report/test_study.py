@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dstcc.errors import RunError
+from dstcc.report.figures.looks import looks
 from dstcc.report.numbers import SPACE
 from dstcc.report.study import load_study_report, render_study
-from dstcc.report.study.figures import _ticks, label
+from dstcc.report.study.figures import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, _positions, _ticks, figure, label
+from dstcc.report.study.load import Axis
 from dstcc.report.study.page import axis_span, verdict
 from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.plan import Unit
@@ -98,6 +102,47 @@ def test_a_study_without_results_has_a_page(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         sweep(write(tmp_path / "given", STUDY), tmp_path / "out", stop)
     assert "0 of 24 trials" in render_study(load_study_report(tmp_path / "out"))
+
+
+def test_a_complete_study_as_json_tables_and_pictures(tmp_path: Path, carried: None) -> None:
+    text = STUDY.replace("seeds = 3", 'name = "über Mars"\nseeds = 2')
+    sweep(write(tmp_path / "given", text), tmp_path / "out")
+    report = load_study_report(tmp_path / "out")
+    assert (report.trials, report.missing) == (16, 0)
+    assert '"study": "über Mars"' in render_study(report, "json")
+    lines = ["", *render_study(report, "md").split("\n"), ""]
+    heads = [n for n, line in enumerate(lines) if line.startswith("|") and not lines[n - 1].startswith("|")]
+    assert len(heads) == 2
+    for head in heads:  # GFM: a table begins after an empty line, and with a delimiter row
+        assert lines[head - 1] == "" and lines[head + 1] == "|---" * (lines[head].count("|") - 1) + "|"
+    metric = next(one for one in report.metrics if one.key == "playback_ratio")
+    picture = ET.fromstring(figure(report, report.axes[0], metric, looks(report.algorithms)))
+    tags = {name: list(picture.iter(f"{{http://www.w3.org/2000/svg}}{name}")) for name in ("circle", "text")}
+    heights = [float(one.get("cy", "nan")) for one in tags["circle"]]
+    # cubic's means are 0.15, newreno's 0.65 at both losses; the highest interval ends at 0.65 + 12.706 * 0.05 = 1.285,
+    # so that the scale is from 0 (at the bottom) to 1.5
+    assert heights == pytest.approx([high(0.15 / 1.5)] * 2 + [high(0.65 / 1.5)] * 2, abs=0.1)
+    labels = [one for one in tags["text"] if one.text in ("0.0001", "0.001")]
+    assert len(labels) == 2 and all(high(0.0) < float(one.get("y", "nan")) < HEIGHT for one in labels)
+
+
+def high(share: float) -> float:
+    """Where it stands in a picture, in pixels from its top."""
+    return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM)
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        ([1.0, 10.0, 100.0], [0.0, 0.5, 1.0]),  # far apart: logarithmic
+        ([0.0, 50.0, 100.0], [0.0, 0.5, 1.0]),  # nought has no logarithm
+        ([1.0, 15.0, 29.0], [0.0, 0.5, 1.0]),
+        (["a", "b"], [0.25, 0.75]),
+    ],
+)
+def test_values_stand_where_they_are(values: list[Any], places: list[float]) -> None:
+    at = _positions(Axis("key", "column", tuple(values)), values, 200 + LEFT + RIGHT + 40)
+    assert [at[value] for value in values] == pytest.approx([LEFT + 20 + 200 * place for place in places])
 
 
 def test_damage_is_named(tmp_path: Path, carried: None) -> None:
@@ -197,6 +242,8 @@ def test_an_axis_has_the_units_of_people_and_says_what_moves_with_it(tmp_path: P
     )
     assert [label(value, distance) for value in distance.values] == ["3", "9", "15", "21"]
     assert axis_span(distance) == "3, 9, 15, 21 min" and axis_span(cwnd) == "10, 20"
+    assert axis_span(replace(cwnd, values=(1, 2, 3, 4, 5, 6))) == "1, 2, 3, 4, 5, 6"
+    assert axis_span(replace(cwnd, values=(1, 2, 3, 4, 5, 6, 7))) == "1 … 7"
     assert distance.moves[:2] == ("the playout delay (in round trips of the longest link)", "the time scale")
     assert "the queue (a bandwidth-delay product)" in distance.moves
     assert rate.moves[0] == "transport.initial_cwnd (the same axis)" and "the uplink's rate" in rate.moves

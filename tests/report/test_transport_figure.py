@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dstcc.report.figures.transport import MANY, QUANTITIES, lines
+from dstcc.report.model import TrialLink
 
 if TYPE_CHECKING:
     from dstcc.report.tables import Columns
@@ -31,6 +32,12 @@ def samples(subflows: int) -> Columns:
         "srtt_s": srtt_s,
         "rate_bps": 10.0 * (number + 1),
     }
+
+
+def test_the_bandwidth_delay_product_is_in_whole_packets_of_the_link() -> None:
+    # 1 Mbit/s for 12 s are 1.5 MB: 1,000 packets of 1,500 bytes
+    assert WINDOW.reference(TrialLink("a", 1e6, 12.0), 1500) == 1000
+    assert WINDOW.reference(TrialLink("a", None, 12.0), 1500) is None
 
 
 def test_a_line_a_subflow_while_an_eye_can_follow_them() -> None:

@@ -100,6 +100,17 @@ def test_the_ends_agree_on_a_scaled_window(lossy: EngineResult, tmp_path: Path):
         assert {p.data.win for _, _, _, p in packets} == {65_535}
 
 
+def test_a_handshake_is_two_flags_and_all_else_is_acknowledged(lossy: EngineResult, tmp_path: Path):
+    """RFC 9293, sections 3.1 and 3.5: SYN, then SYN and ACK; once there is a connection each segment has an ACK."""
+    syn, ack = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK
+    for end in ENDS:
+        flags = {
+            (p.data.sport == 5201, bool(p.data.flags & syn)): p.data.flags
+            for _, _, _, p in captured(lossy, tmp_path, end)
+        }
+        assert flags == {(False, True): syn, (True, True): syn | ack, (False, False): ack, (True, False): ack}
+
+
 def test_a_capture_is_tcp_that_adds_up(lossy: EngineResult, tmp_path: Path):
     highest = {40_000: 0, 40_001: 0}
     sacks = 0

@@ -8,7 +8,8 @@ import pytest
 from dstcc.engine.config import TcpConstants
 from dstcc.run import Plan, plan
 from dstcc.scenario import load_scenario, load_source, parse_override
-from dstcc.scenario.distortions import distortions
+from dstcc.scenario.distortions import distortions, longest_rtt_s
+from tests.engine import net
 
 
 def planned(path: Path, *overrides: str) -> Plan:
@@ -75,6 +76,12 @@ def test_a_large_layer_takes_several_packets(scenario_file: Path) -> None:
 
 def test_unscaled_runs_distort_nothing() -> None:
     assert distortions(1.0, ("cubic", "bbr"), 120.0) == ()
+
+
+def test_timers_wait_for_the_longest_round_trip() -> None:
+    links = [net.link(rtt_s=rtt_s) for rtt_s in (3.0, 8.0, 5.0)]
+    assert longest_rtt_s("stream", links) == 8.0
+    assert longest_rtt_s("coded", links) == 0.0, "it has no timers of TCP"
 
 
 def test_what_a_scale_distorts() -> None:

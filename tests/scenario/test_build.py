@@ -93,6 +93,12 @@ def test_slots(minimal: Path) -> None:
     assert setup(minimal, "scenario.duration_s=100_000").slot_ns == 50 * S
 
 
+def test_slots_are_of_the_nearest_link(minimal: Path) -> None:
+    # a second's delay beside one of 5 s: a quarter of 2 s
+    links = "".join(f'{{name = "{delay_s}", rate_bps = 1e6, delay_s = {delay_s}}}, ' for delay_s in (5, 1))
+    assert setup(minimal, f"link=[{links}]").slot_ns == 0.5 * S
+
+
 def test_a_control_is_made_with_its_own_parameters_alone(minimal: Path) -> None:
     keys = "transport={fixed_cwnd_segments = 7, open_loop_bps = [1e3, 2e3]}"
     assert built(minimal, keys, congestion="open-loop").transport.parameters == {
