@@ -468,7 +468,7 @@ RENAMED = {OWN: "dstcc-lanes"}
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
 EVIDENCE, AGAIN = (951, 956), (965, 968)
 SEALED = (
-    "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt",
+    "far-side rover", "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt",
     "Phobos chain", "comet flyby",
 )  # fmt: skip
 CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
@@ -483,8 +483,9 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
         **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE, AGAIN)),
-        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), AGAIN)),
-        **dict.fromkeys(SEALED, (AGAIN,)),
+        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), EVIDENCE, AGAIN)),
+        **dict.fromkeys(SEALED, (EVIDENCE, AGAIN)),
+        "optical and two": ((713, 713), EVIDENCE, AGAIN),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where

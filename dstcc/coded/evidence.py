@@ -6,7 +6,10 @@ such packets that forget by e^(-span/T), y is beta-binomial:
 
     P_T(y) ~ B(a + Y + y, b + N - Y + n - x) / B(a + Y, b + N - Y)
 
-and a probability that never changes is the memory that forgets nothing. Each T gathers evidence against that,
+and a probability that never changes is the memory that forgets nothing. Losses in clusters vary more than that without
+any change: under a dispersion c both arguments of B keep their ratio, and their sum is c at most. Each memory weighs
+its dispersions by how likely each has made what was heard. Each T gathers evidence against the memory that forgets
+nothing,
 
     S_T <- min(max(S_T + ln P_T(y) - ln P_inf(y), 0), :data:`MOST`)
 
@@ -28,8 +31,12 @@ SPANS_RTTS = np.array([0.3, 1.0, 3.0, 10.0])
 """T."""
 PRIOR_BEGUN, PRIOR_COULD = 0.5, 10.0
 """a, and a + b."""
+DISPERSIONS = np.array([np.inf, 300.0, 30.0, 3.0])
+"""c, in packets."""
 CHANGES, MOST = 10.0, 30.0
 """Nats."""
+LEAST = 1e-5
+"""A dispersion's weight."""
 
 
 class Evidence:
@@ -37,6 +44,8 @@ class Evidence:
 
     def __init__(self, rows: int) -> None:
         self._begun, self._could = np.zeros((2, rows, len(SPANS_RTTS) + 1))
+        self._weights = np.full((rows, len(SPANS_RTTS) + 1, len(DISPERSIONS)), 1 / len(DISPERSIONS))
+        """Of the dispersions."""
         self.against_steady = np.zeros((rows, len(SPANS_RTTS)))
         """S_T."""
         self.changes: NDArray[np.bool_] = np.zeros(rows, dtype=bool)
@@ -49,15 +58,25 @@ class Evidence:
         from scipy.special import betaln
 
         some = heard > 0
+        begins, could_begin = runs[:, None], (heard - lost + runs)[:, None]
         keep = np.ones_like(self._begun)
         keep[:, :-1] = np.exp(-np.maximum(span_rtts, 0.0)[:, None] / SPANS_RTTS)
         begun, could = keep * self._begun, keep * self._could
-        x, n = runs[:, None], (heard - lost + runs)[:, None]
-        a, b = PRIOR_BEGUN + begun, PRIOR_COULD - PRIOR_BEGUN + could - begun
-        likely = betaln(a + x, b + n - x) - betaln(a, b)
+        all_of = PRIOR_COULD + could
+        c = np.minimum(all_of[:, :, None], DISPERSIONS)
+        a = c * ((PRIOR_BEGUN + begun) / all_of)[:, :, None]
+        x, n = begins[:, :, None], could_begin[:, :, None]
+        each = betaln(a + x, c - a + n - x) - betaln(a, c - a)
+        highest = each.max(axis=2, keepdims=True)
+        weights = self._weights * np.exp(each - highest)
+        sums = weights.sum(axis=2, keepdims=True)
+        likely = (np.log(sums) + highest)[:, :, 0]
+        weights = np.maximum(weights / sums, LEAST)
+        weights /= weights.sum(axis=2, keepdims=True)
+        self._weights = np.where(some[:, None, None], weights, self._weights)
         gathered = np.clip(self.against_steady + likely[:, :-1] - likely[:, -1:], 0.0, MOST)
         self.against_steady = np.where(some[:, None], gathered, self.against_steady)
-        self._begun = np.where(some[:, None], begun + x, self._begun)
-        self._could = np.where(some[:, None], could + n, self._could)
+        self._begun = np.where(some[:, None], begun + begins, self._begun)
+        self._could = np.where(some[:, None], could + could_begin, self._could)
         most = self.against_steady.max(axis=1)
         self.changes = np.where(self.changes, most > 0, most > CHANGES)

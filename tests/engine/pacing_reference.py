@@ -30,6 +30,8 @@ LAG = 1.25
 """Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected."""
 WINDOW = 0.25
 """Round trips over which an overload is detected."""
+SLOT_SEGMENTS, REMEMBERED, OWN_SHARE = 8.0, 128.0, 0.05
+"""Slots with fewer segments tell no dispersion; for how many slots it is remembered; of losses, before it counts."""
 STANDING = 0.97
 """If the sender's queue shows less than this share of a trial's rate, it grew, and so it holds the excess."""
 
@@ -59,14 +61,39 @@ class Count:
         """The share lost."""
         return self.lost / max(self.segments, 1.0)
 
-    def beyond(self, share: float, deviations: float = 2.0) -> bool:
-        """Whether the losses exceed that share by so many standard deviations of a count."""
+    def beyond(self, share: float, dispersion: float, deviations: float = 2.0) -> bool:
+        """Whether the losses exceed that share by so many standard deviations of a count whose variance is so many
+        times a Poisson count's."""
         most = share * self.segments
-        return self.lost > most + deviations * sqrt(most + 1)
+        return self.lost > most + deviations * sqrt(dispersion * (most + 1))
 
     def complete(self, round_s: float) -> bool:
         """Whether the count is as long as that and has enough segments."""
         return self.time_s >= round_s and self.segments >= MIN_SEGMENTS
+
+
+@dataclass(slots=True)
+class Spread:
+    """The variance of the losses of three slots in a row, over a Poisson count's: half a second difference."""
+
+    slots: list[tuple[float, float]]
+    varied: float = 0.0
+    share: float = 0.0
+
+    def add(self, segments: float, lost: float) -> None:
+        """Another slot."""
+        self.slots = [*self.slots[-2:], (segments, lost)]
+        if len(self.slots) < 3 or min(n for n, _ in self.slots) < SLOT_SEGMENTS:
+            return
+        first, middle, last = (lost / n for n, lost in self.slots)
+        least = min(n for n, _ in self.slots)
+        self.varied += (middle - first) * (middle - last) * least - self.varied / REMEMBERED
+        self.share += (first + middle + last) / 3 - self.share / REMEMBERED
+
+    @property
+    def times(self) -> float:
+        """At least 1."""
+        return max((self.varied + OWN_SHARE) / (self.share + OWN_SHARE), 1.0)
 
 
 class ReferenceLimit:
@@ -90,6 +117,7 @@ class ReferenceLimit:
         self._high_rounds = 0
         self._pause, self._step = FIRST_PAUSE, MAX_STEP
         self._queue_grew = False
+        self._spread, self._highest = Spread([]), 0.0
 
     def update(self, slot: SlotReport) -> None:
         """Take in a slot."""
@@ -110,6 +138,7 @@ class ReferenceLimit:
         if self._up_s > self._counted_from * round_s:
             segments = lost + delivered / self._packet_bytes
             self._window.add(segments, lost, slot_s)
+            self._disperse(segments, lost)
             if self.phase is _CRUISE or self._phase_s > self._lag * round_s:
                 self._count.add(segments, lost, slot_s)
         window = self._window
@@ -126,6 +155,16 @@ class ReferenceLimit:
             self._end_trial(slot, round_s)
         elif self._phase_s >= (self._lag + TRIAL) * round_s and self._count.segments >= MIN_SEGMENTS:
             (self._judge_faster if self._faster else self._judge_slower)()
+
+    def _disperse(self, segments: float, lost: float) -> None:
+        """A trial's turns differ by intent."""
+        if self._alternates and self.phase is _CRUISE:
+            self._spread.add(segments, lost)
+        else:
+            self._spread.slots = []
+
+    def _beyond(self, count: Count, share: float, deviations: float = 2.0) -> bool:
+        return count.beyond(share, self._spread.times, deviations)
 
     @property
     def _faster(self) -> bool:
@@ -146,9 +185,11 @@ class ReferenceLimit:
     def _overloaded(self, window: Count, slot: SlotReport) -> bool:
         """Whether more was sent than ever came through, and did not come through. Updates what did."""
         sent = window.segments * self._packet_bytes / window.busy_s
-        if window.beyond(self.base_loss + HIGH_LOSS):
+        if self._beyond(window, self.base_loss + HIGH_LOSS):
             return sent > PROVEN * self._proven
         self._proven = max(self._proven, sent)
+        if self._alternates:
+            self._highest = max(self._highest, sent)
         if self.limit == inf and not slot.queue_seen:
             self.limit, self._pause, self._phase_s = slot.limit, 1.0, 0.0
         return False
@@ -161,7 +202,7 @@ class ReferenceLimit:
             return
         if not slot.queue_seen:
             self.limit, self._proven, self._pause = MARGIN * self._fastest, self._fastest, 1.0
-            self._step = MIN_STEP if self._count.beyond(self.base_loss + HIGH_LOSS) else MAX_STEP
+            self._step = MIN_STEP if self._beyond(self._count, self.base_loss + HIGH_LOSS) else MAX_STEP
             self._counted_from = self._up_s / round_s + LAG
         self._enter(_CRUISE)
 
@@ -170,12 +211,12 @@ class ReferenceLimit:
         count = self._count
         if not count.complete(round_s):
             return
-        self._high_rounds = self._high_rounds + 1 if count.beyond(self.base_loss + HIGH_LOSS) else 0
+        self._high_rounds = self._high_rounds + 1 if self._beyond(count, self.base_loss + HIGH_LOSS) else 0
         if self._high_rounds > 1:
             self._try_slower(count)
         elif self._high_rounds or self._phase_s < self._pause * round_s:
             self._count = Count()
-        elif count.beyond(self.base_loss + SLIGHT_LOSS):
+        elif self._beyond(count, self.base_loss + SLIGHT_LOSS):
             self._try_slower(count)
         elif self.limit < inf:
             self._try(self.limit * (1 + self._step))
@@ -246,7 +287,11 @@ class ReferenceLimit:
             self.base_loss = base
             return
         both = Count(slower.segments + faster.segments, slower.lost + faster.lost)
-        caused = faster.beyond(slower.share) and slower.share <= (faster.share + self.base_loss) / 2
+        deviations = 2 * sqrt(1 + faster.segments / slower.segments)
+        caused = (
+            self._beyond(faster, slower.share, deviations)
+            and slower.share <= (faster.share + self.base_loss) / 2
+        )
         if caused:
             self.base_loss, self.limit, self._proven = slower.share, self._trial, self._trial
             self._pause, self._step = 1.0, MIN_STEP
@@ -258,7 +303,7 @@ class ReferenceLimit:
     def _judge_slower(self) -> None:
         """Whether the sender caused the losses."""
         count, before = self._count, self._before
-        if count.beyond(self._suspected + HIGH_LOSS):  # something else has changed
+        if self._beyond(count, self._suspected + HIGH_LOSS):  # something else has changed
             self._try_slower(count)
             self._before = before
             return
@@ -272,7 +317,8 @@ class ReferenceLimit:
 
     def _judge_faster(self) -> None:
         """Whether the path carries the higher rate. A rate that was not used shows nothing."""
-        count, lossy = self._count, self._count.beyond(self.base_loss + SLIGHT_LOSS / 2, deviations=1.0)
+        count = self._count
+        lossy = self._beyond(count, self.base_loss + SLIGHT_LOSS / 2, deviations=1.0)
         self.limit = max(self._before, min(self._came_through(count), self._trial))
         if lossy:
             self._step = MIN_STEP
@@ -280,7 +326,8 @@ class ReferenceLimit:
         elif self._queue_grew:
             self.limit, self._pause = inf, FIRST_PAUSE
         elif self.limit > self._before:
-            self._pause, self._step = 1.0, min(2 * self._step, MAX_STEP)
+            self._pause = 1.0
+            self._step = min(2 * self._step, max(MAX_STEP, self._highest / self.limit - 1))
         self._enter(_CRUISE)
 
     def _pause_longer(self) -> None:

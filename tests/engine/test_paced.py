@@ -387,3 +387,28 @@ def test_what_passes_by_itself_hides_no_slower_line() -> None:
     result = trial(relayed(far(loss=FADES), RATE_BPS / 2, 4 * WIRE), video(2, 3200))
     # A line of half the rate with a queue of four packets: where a quarter is lost before it, a third more passes.
     assert wire_rate(result, 800, 3200) < 1.2 * RATE_BPS / 2
+
+
+@pytest.mark.parametrize("fades_s", [1000, 1009, 1017, 1025, 1033, 1041])
+def test_a_link_that_all_but_went_is_used_again_at_its_rate(fades_s: int) -> None:
+    # Clouds: for three round trips a fifth of the rate and one packet of 100, so that few reports come; before and
+    # after, for a while, three quarters of the rate and 3 % lost.
+    rate_bps, rtt_s = 454e3, 47.0
+    edges = [ns(fades_s + after) for after in (0, 225, 366, 591)]
+    losses = Loss(
+        "schedule",
+        t_ns=tuple(t + more for t in edges for more in (0, S)),
+        rates=(0.0, 0.03, 0.03, 0.99, 0.99, 0.03, 0.03, 0.0),
+    )
+    clouds = {"hidden_t_ns": (0, *edges), "hidden_share": (1.0, 0.75, 0.2, 0.75, 1.0)}
+    result = trial(
+        far(rate_bps, rtt_s, up_bps=21e3, loss=losses, **clouds), video(1.2, 3600, rate_bps=rate_bps)
+    )
+    assert wire_rate(result, fades_s + 591 + 3 * rtt_s, 3600) > 0.98 * rate_bps
+
+
+def test_bursts_are_not_taken_for_its_own_losses() -> None:
+    # Bursts of 20 packets, a twelfth of all: half a trial of a rate has two bursts, or none.
+    bursts = Loss("gilbert-elliott", p=0.0045, r=0.05, good=0.0, bad=1.0)
+    results = [trial(far(loss=bursts), video(1.5, 6000), seed=seed) for seed in range(6)]
+    assert min(wire_rate(result, 600, 6000) for result in results) > 0.95 * RATE_BPS

@@ -235,7 +235,8 @@ def test_slight_losses_are_asked_after_a_while() -> None:
 )
 def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: float, beyond: bool) -> None:
     count = parts.FateCount(segments=100.0, lost=float(lost), time_s=1.0)
-    assert count.beyond(0.05, deviations) == beyond
+    assert count.beyond(0.05, deviations=deviations) == beyond
+    assert count.beyond(0.05, 4.0, deviations / 2) == beyond  # twice the standard deviation
     if deviations == 2.0:
         assert count.beyond(0.05) == beyond
 
@@ -402,6 +403,62 @@ def test_a_path_that_has_become_slower_is_held_to_what_it_carries_after_one_tria
     assert path.limits[heard] == pytest.approx(slow)
     assert max(path.limits[heard:]) == pytest.approx(slow * (1 + MIN_STEP))
     assert path.share_lost(18, 40) < 0.01 and path.share_used(18, 40) > 0.95
+
+
+def test_bursts_of_losses_leave_the_rate_as_it_was() -> None:
+    # A slot of 100 packets loses 20 of them with probability a half, else none: 10 on average, with a variance of 100.
+    # Who takes it for a Poisson count's, 10, takes chance for losses of its own.
+    draws = np.random.default_rng(5)
+    for _ in range(20):
+        losses = 0.2 * (draws.random(200 * ROUND) < 0.5)
+        path = Path(constant(10), losses.__getitem__, demand=10, pacing=PacingLimit(WIRE, alternates=True))
+        path.run(200)
+        assert np.mean(path.sent[60 * ROUND :]) >= 0.97 * 10 * SLOT_S
+
+
+def test_a_rate_that_was_lost_comes_back_in_steps_that_double() -> None:
+    # 20 packets a second pass, then 3, then 20 again. Trials go up by a twentieth, a tenth, 0.2, 0.4, 0.8, and to the
+    # rate of before: six, of 2.75 round trips each. With steps of a quarter at most there are eleven.
+    def capacity(slot: int) -> float:
+        return 3.0 if 10 * ROUND <= slot < 25 * ROUND else 20.0
+
+    path = Path(capacity, start=20, pacing=PacingLimit(WIRE, alternates=True)).run(80)
+    assert min(path.limits[20 * ROUND : 30 * ROUND]) == pytest.approx(3 * MARGIN)
+    first = next(slot for slot in range(25 * ROUND, 80 * ROUND) if path.limits[slot] > 3.2)
+    steps = [path.limits[s + 1] / path.limits[s] for s in range(first, len(path.limits) - 1)]
+    assert max(steps) > 1.5
+    again = next(slot for slot in range(first, len(path.limits)) if path.limits[slot] > 18)
+    assert (again - first) / ROUND < 7 * 2.75
+
+
+@pytest.mark.parametrize(("burst", "times"), [(1, 1.0), (20, 20.0), (50, 50.0)])
+def test_the_dispersion_of_bursts_is_their_length(burst: int, times: float) -> None:
+    # Bursts of b packets, each begun by chance: the variance of a count is b times its mean.
+    draws = np.random.default_rng(6)
+    dispersion = parts.Dispersion()
+    assert dispersion.times() == 1
+    told = []
+    for _ in range(4000):
+        dispersion.add(1000.0, float(burst * draws.poisson(50 / burst)))
+        told.append(dispersion.times())
+    assert np.mean(told[200:]) == pytest.approx(times, rel=0.25, abs=0.3)
+
+
+def test_a_step_of_losses_is_no_dispersion() -> None:
+    dispersion = parts.Dispersion()
+    for lost in [0.0] * 50 + [250.0] * 50 + [20.0] * 50:
+        dispersion.add(1000.0, lost)
+        assert dispersion.times() == 1
+    # Every other slot: (0.25 - 0)^2 times 1000 of each three, over the mean share.
+    dispersion = parts.Dispersion()
+    for lost in (250.0, 0.0, 250.0):
+        dispersion.add(1000.0, lost)
+    assert dispersion.times() == pytest.approx((62.5 + 0.05) / (0.5 / 3 + 0.05))
+    dispersion.skip()  # what comes next follows none of these, and 7 packets tell nothing
+    before = dispersion.times()
+    for segments, lost in ((1000.0, 0.0), (1000.0, 250.0), (7.0, 0.0), (1000.0, 250.0), (1000.0, 0.0)):
+        dispersion.add(segments, lost)
+        assert dispersion.times() == before
 
 
 def random_slots(seed: int, rounds: int) -> list[SlotReport]:

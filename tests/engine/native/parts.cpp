@@ -199,8 +199,13 @@ void bind_parts(py::module_& engine) {
         .def(py::init(
                  [](double segments, double lost, double time_s) { return FateCount{segments, lost, time_s, time_s}; }),
              py::arg("segments"), py::arg("lost"), py::arg("time_s"))
-        .def("beyond", &FateCount::beyond, py::arg("share"), py::arg("deviations") = 2.0)
+        .def("beyond", &FateCount::beyond, py::arg("share"), py::arg("dispersion") = 1.0, py::arg("deviations") = 2.0)
         .def("complete", &FateCount::complete, py::arg("round_s"));
+    py::class_<Dispersion>(m, "Dispersion")
+        .def(py::init<>())
+        .def("add", &Dispersion::add, py::arg("segments"), py::arg("lost"))
+        .def("skip", &Dispersion::skip)
+        .def("times", &Dispersion::times);
     py::class_<Probe>(m, "Probe")
         .def(py::init<>())
         .def("update", &Probe::update, py::arg("used"), py::arg("standing"), py::arg("drained"), py::arg("slots"))

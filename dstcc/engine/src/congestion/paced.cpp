@@ -187,17 +187,18 @@ private:
         bound(tcp);
         tcp.ahead_ns = far_.ahead();
         tcp.far_found = far_.found();
-        delivered_ = lost_ = 0;
         slot_wait_ = 0;
         const bool whole = was_up_ && in_contact(tcp);  // reports of a slot that an outage cut short are few
         was_up_ = in_contact(tcp);
-        if (whole && reports_ > 0 && reports_ < kSlotReports && 2 * slot_ns_ <= tcp.srtt_ns) {
+        const bool few = reports_ < kSlotReports && delivered_ >= kSlotPackets * packet;  // a fade reports little, too
+        if (whole && few && 2 * slot_ns_ <= tcp.srtt_ns) {
             slot_ns_ *= 2;
             waits_.fill(*std::max_element(waits_.begin(), waits_.end()));
             paces_.fill(pace());
             taken_.fill(PacingLimit::kNoTurn);
         }
         reports_ = 0;
+        delivered_ = lost_ = 0;
     }
 
     // By the plan, as far as the control is told of it.

@@ -32,6 +32,10 @@ constexpr double kLag = 1.25;
 constexpr double kWindow = 0.25;
 // If the sender's queue shows less than this share of a trial's rate, it grew, and so it holds the excess.
 constexpr double kGrown = 0.97;
+// Slots of fewer segments tell no dispersion, and it is remembered for so many. It is 1 until more was lost: the sum of slots' shares.
+constexpr double kSlotSegments = 8.0;
+constexpr double kRemembered = 128.0;
+constexpr double kOwnShare = 0.05;
 // No path loses more than this at any rate: what came through is not divided by nothing.
 constexpr double kMostBaseLoss = 0.9;
 
@@ -46,12 +50,25 @@ void FateCount::add(double more_segments, double more_lost, const PathSlot& slot
 
 double FateCount::share() const { return lost / std::max(segments, 1.0); }
 
-bool FateCount::beyond(double share, double deviations) const {
+bool FateCount::beyond(double share, double dispersion, double deviations) const {
     const double most = share * segments;
-    return lost > most + deviations * std::sqrt(most + 1);
+    return lost > most + deviations * std::sqrt(dispersion * (most + 1));
 }
 
 bool FateCount::complete(double round_s) const { return time_s >= round_s && segments >= kMinSegments; }
+
+// Of independent slots E[(x1 - x0) (x2 - x1)] is -Var[x1], and of a step it is 0.
+void Dispersion::add(double segments, double lost) {
+    const Seen now{segments, lost}, last = before_[0], first = before_[1];
+    before_ = {now, last};
+    const double least = std::min({now.segments, last.segments, first.segments});
+    if (least < kSlotSegments) return;
+    const double x0 = first.lost / first.segments, x1 = last.lost / last.segments, x2 = now.lost / now.segments;
+    varied_ += (x1 - x0) * (x1 - x2) * least - varied_ / kRemembered;
+    share_ += (x0 + x1 + x2) / 3 - share_ / kRemembered;
+}
+
+double Dispersion::times() const { return std::max((varied_ + kOwnShare) / (share_ + kOwnShare), 1.0); }
 
 PacingLimit::PacingLimit(double packet_bytes, bool alternates)
     : packet_bytes_(packet_bytes),
@@ -73,6 +90,10 @@ void PacingLimit::update(const PathSlot& slot) {
     if (up_s_ > counted_from_ * round_s) {
         const double segments = slot.lost + slot.delivered / packet_bytes_;
         window_.add(segments, slot.lost, slot);
+        if (alternates_ && phase_ == Phase::kCruise)
+            dispersion_.add(segments, slot.lost);
+        else
+            dispersion_.skip();
         if (phase_ == Phase::kCruise || phase_s_ > lag() * round_s) count_.add(segments, slot.lost, slot);
     }
     const FateCount window = window_;
@@ -93,6 +114,10 @@ void PacingLimit::update(const PathSlot& slot) {
         else
             judge_slower();
     }
+}
+
+bool PacingLimit::beyond(const FateCount& count, double share, double deviations) const {
+    return count.beyond(share, dispersion_.times(), deviations);
 }
 
 void PacingLimit::rest(double grows) {
@@ -116,8 +141,9 @@ void PacingLimit::go_down() {
 // Whether more was sent than ever came through, and did not come through. Updates what did.
 bool PacingLimit::overloaded(const FateCount& window, const PathSlot& slot) {
     const double sent = window.segments * packet_bytes_ / window.busy_s;
-    if (window.beyond(base_loss_ + kHighLoss)) return sent > kProven * proven_;
+    if (beyond(window, base_loss_ + kHighLoss)) return sent > kProven * proven_;
     proven_ = std::max(proven_, sent);
+    if (alternates_) highest_ = std::max(highest_, sent);
     if (limit_ == kNone && !slot.queue_seen) {
         limit_ = slot.limit;
         pause_ = 1.0;
@@ -135,7 +161,7 @@ void PacingLimit::probe(const PathSlot& slot, double round_s) {
         limit_ = kMargin * fastest_;
         proven_ = fastest_;
         pause_ = 1.0;
-        step_ = count_.beyond(base_loss_ + kHighLoss) ? kMinStep : kMaxStep;
+        step_ = beyond(count_, base_loss_ + kHighLoss) ? kMinStep : kMaxStep;
         counted_from_ = up_s_ / round_s + kLag;
     }
     enter(Phase::kCruise);
@@ -144,13 +170,13 @@ void PacingLimit::probe(const PathSlot& slot, double round_s) {
 // Judge a round trip's losses. Start a trial if they are high, or if the pause is over.
 void PacingLimit::cruise(double round_s) {
     if (!count_.complete(round_s)) return;
-    high_rounds_ = count_.beyond(base_loss_ + kHighLoss) ? high_rounds_ + 1 : 0;
+    high_rounds_ = beyond(count_, base_loss_ + kHighLoss) ? high_rounds_ + 1 : 0;
     if (high_rounds_ > 1) return try_slower(count_);
     if (high_rounds_ > 0 || phase_s_ < pause_ * round_s) {
         count_ = FateCount();
         return;
     }
-    if (count_.beyond(base_loss_ + kSlightLoss))
+    if (beyond(count_, base_loss_ + kSlightLoss))
         try_slower(count_);
     else if (limit_ < kNone)
         try_rate(limit_ * (1 + step_));
@@ -198,7 +224,7 @@ void PacingLimit::enter(Phase phase) {
 void PacingLimit::judge_slower() {
     const FateCount count = count_;
     const double before = before_;
-    if (count.beyond(suspected_ + kHighLoss)) {  // something else has changed
+    if (beyond(count, suspected_ + kHighLoss)) {  // something else has changed
         try_slower(count);
         before_ = before;
         return;
@@ -256,8 +282,9 @@ void PacingLimit::judge_turns() {
         base_loss_ = base;
         return;
     }
-    const bool caused =
-        faster_count.beyond(slower.share()) && slower.share() <= (faster_count.share() + base_loss_) / 2;
+    const double deviations = 2 * std::sqrt(1 + faster_count.segments / slower.segments);  // of the difference of both
+    const bool caused = beyond(faster_count, slower.share(), deviations) &&
+                        slower.share() <= (faster_count.share() + base_loss_) / 2;
     base_loss_ = caused ? slower.share() : both.share();
     if (caused) {
         limit_ = proven_ = trial_;
@@ -272,7 +299,7 @@ void PacingLimit::judge_turns() {
 
 // Whether the path carries the higher rate. A rate that was not used shows nothing.
 void PacingLimit::judge_faster() {
-    const bool lossy = count_.beyond(base_loss_ + kSlightLoss / 2, 1.0);
+    const bool lossy = beyond(count_, base_loss_ + kSlightLoss / 2, 1.0);
     limit_ = std::max(before_, std::min(came_through(count_), trial_));
     if (lossy) {
         step_ = kMinStep;
@@ -282,7 +309,8 @@ void PacingLimit::judge_faster() {
         pause_ = kFirstPause;
     } else if (limit_ > before_) {
         pause_ = 1.0;
-        step_ = std::min(2 * step_, kMaxStep);
+        // A rate that came through before is tried for again in steps that double.
+        step_ = std::min(2 * step_, std::max(kMaxStep, highest_ / limit_ - 1));
     }
     enter(Phase::kCruise);
 }

@@ -29,10 +29,14 @@
 //               caused the losses if the slower one lost half as much beyond u or less. A rate that came through before is
 //               gone on with until then.
 //
+// Losses in bursts vary more than counts do, and two halves of a trial differ by chance. How much more (the dispersion) is measured
+// between trials: what a slot lost beyond the slot before and the slot after. A rate that rises or falls moves one of both.
+//
 // An overload shows the capacity, as D is what the path carries. Trials that grow rare are BBR's (Cardwell et al.,
 // draft-ietf-ccwg-bbr). A trial of a rate is PCC's (Dong et al., NSDI 2015), here once per suspicion and not all the time.
 #pragma once
 
+#include <array>
 #include <limits>
 
 namespace dstcc {
@@ -43,6 +47,22 @@ constexpr double kMinStep = 0.05, kMaxStep = 0.25;
 // What became known of what was sent in some slots.
 struct SentThen {
     double delivered = 0, lost = 0, busy_s = 0;
+};
+
+// How many times the variance of a Poisson count that of the losses in a slot is: 1 or more.
+class Dispersion {
+public:
+    void add(double segments, double lost);
+    // The next slot follows none.
+    void skip() { before_ = {}; }
+    double times() const;
+
+private:
+    struct Seen {
+        double segments = 0, lost = 0;
+    };
+    std::array<Seen, 2> before_{};
+    double varied_ = 0, share_ = 0;
 };
 
 // One path in one slot.
@@ -68,8 +88,8 @@ struct FateCount {
     void add(double more_segments, double more_lost, const PathSlot& slot);
     // The share lost.
     double share() const;
-    // Whether the losses exceed that share by so many standard deviations of a count.
-    bool beyond(double share, double deviations = 2.0) const;
+    // Whether the losses exceed that share by so many standard deviations of a count whose variance is so many times a Poisson count's.
+    bool beyond(double share, double dispersion, double deviations = 2.0) const;
     // Whether the count is as long as that and has enough segments.
     bool complete(double round_s) const;
 };
@@ -114,6 +134,7 @@ private:
     void judge_faster();
     void take_turns(const PathSlot& slot, double round_s);
     void judge_turns();
+    bool beyond(const FateCount& count, double share, double deviations = 2.0) const;
     double rate_of(Turn turn) const { return (turn == kFaster) == faster() ? trial_ : before_; }
     void pause_longer();
 
@@ -124,9 +145,10 @@ private:
     double phase_s_ = 0, up_s_ = 0;
     double counted_from_ = kNone;  // round trips after the path came up; acknowledgements count from then on
     FateCount window_, count_;
+    Dispersion dispersion_;
     Turn turn_ = kNoTurn;
     FateCount turns_[2];  // of a trial
-    double proven_ = 0, suspected_ = 0, fastest_ = 0;
+    double proven_ = 0, suspected_ = 0, fastest_ = 0, highest_ = 0;
     double before_ = kNone, trial_ = 0;
     int high_rounds_ = 0;
     double pause_, step_ = kMaxStep;
