@@ -283,8 +283,8 @@ void PacingLimit::judge_turns() {
         return;
     }
     const double deviations = 2 * std::sqrt(1 + faster_count.segments / slower.segments);  // of the difference of both
-    const bool caused = beyond(faster_count, slower.share(), deviations) &&
-                        slower.share() <= (faster_count.share() + base_loss_) / 2;
+    const bool caused =
+        beyond(faster_count, slower.share(), deviations) && slower.share() <= (faster_count.share() + base_loss_) / 2;
     base_loss_ = caused ? slower.share() : both.share();
     if (caused) {
         limit_ = proven_ = trial_;
