@@ -51,7 +51,7 @@ def test_two_events_by_arithmetic() -> None:
     begun, could = 3, 100 - 4 + 3
     more, of = 20, 50 - 21 + 20
 
-    def each(keeps: float, seen: tuple[int, int], new: tuple[int, int]) -> list[float]:
+    def each(keeps: float, seen: tuple[float, float], new: tuple[int, int]) -> list[float]:
         """How likely the new is by each dispersion, after so many of so many."""
         of_all = PRIOR_COULD + keeps * seen[1]
         mean = (PRIOR_BEGUN + keeps * seen[0]) / of_all
