@@ -114,6 +114,14 @@ def test_another_scheduler_keeps_the_colour_and_changes_the_line() -> None:
     assert both["cubic+minrtt"].turn != both["cubic+blest"].turn
 
 
+def test_names_beyond_all_looks_share_those_they_would_have_had() -> None:
+    others = [f"a variant {number}" for number in range(len(ALL))]
+    assert len(set(looks(others).values())) == len(ALL)
+    shared = looks([*others, "the last one"])
+    assert shared["the last one"] == looks(["the last one"])["the last one"]
+    assert all(shared[name] == look for name, look in looks(others).items())
+
+
 def test_looks_differ_as_long_as_there_are_enough() -> None:
     names = [f"variant {number}" for number in range(len(ALL))]
     assert len(set(looks(names).values())) == len(ALL) == len(COLOURS) * len(DASHES)

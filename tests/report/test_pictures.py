@@ -10,7 +10,8 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -99,6 +100,22 @@ def screening(run: Path) -> Screening:
 def levels(*rows: str) -> list[np.ndarray]:
     """``-012`` to levels."""
     return [np.array([int(c) if c != "-" else -1 for c in row]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (
+            {"playback_ratio": 0.75, "psnr_db": 31.415, "weighted_layers": 0.5},
+            "PSNR 31.41 dB, frozen 25.0 %, weighted layers 50.0 %",
+        ),
+        ({"playback_ratio": 1.0, "psnr_db": 31.415, "vmaf": 80.0}, "VMAF 80.0, frozen 0.0 %"),
+        ({}, "frozen 100.0 %"),
+    ],
+)
+def test_a_trials_facts_begin_with_its_quality(metrics: dict[str, float], said: str) -> None:
+    trial: Any = SimpleNamespace(metrics=metrics)
+    assert pictures._facts(trial) == said
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,9 @@ def test_a_complete_study_as_json_tables_and_pictures(tmp_path: Path, carried: N
     sweep(write(tmp_path / "given", text), tmp_path / "out")
     report = load_study_report(tmp_path / "out")
     assert (report.trials, report.missing) == (16, 0)
+    assert {one.key for one in report.metrics} == {"playback_ratio", "weighted_layers"}, (
+        "others have no value"
+    )
     assert '"study": "über Mars"' in render_study(report, "json")
     lines = ["", *render_study(report, "md").split("\n"), ""]
     heads = [n for n, line in enumerate(lines) if line.startswith("|") and not lines[n - 1].startswith("|")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dstcc.engine import Loss
 from dstcc.run import backends
 from tests.engine import net
@@ -24,5 +26,11 @@ def test_the_kernels_outages_begin_once_a_full_queue_is_served() -> None:
     assert granted.outages_ns == ((net.ns(2.22), net.ns(5)),)
     assert granted.unannounced_ns == ((net.ns(7.22), net.ns(8)),)
     assert granted.loss == Loss()
+    # at the whole rate all the time it is 110 ms
+    steady = net.config("cubic", replace(link, rate_t_ns=(), rate_share=()))
+    assert backends.BACKENDS["kernel"].oracle(steady).links[0].outages_ns == (
+        (net.ns(1.11), net.ns(1.2)),
+        (net.ns(2.11), net.ns(5)),
+    )
     assert backends.BACKENDS["simulator"].oracle(config) == config
     assert [backend.fills_packets for backend in backends.BACKENDS.values()] == [False, True, True]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -136,6 +137,14 @@ def test_a_run_of_only_failed_trials_can_be_read(tmp_path: Path, scenario_file: 
     write(tmp_path / "run", scenario_file, "transport.congestion=bbr")
     run = load_run(tmp_path / "run")
     assert run.chunks().num_rows == run.samples().num_rows == 0
+
+
+def test_a_trial_that_is_not_there_is_answered_with_the_nearest(run_path: Path) -> None:
+    run = load_run(run_path)
+    first, last = run.trials[0]["id"], run.trials[-1]["id"]
+    for asked, near in ((f"x{last}", last), ("zz", first)):
+        with pytest.raises(RunError, match=re.escape(f"no trial '{asked}'; did you mean '{near}'?")):
+            run.trial(asked)
 
 
 def test_an_existing_run_stays_without_force(run_path: Path, scenario_file: Path) -> None:

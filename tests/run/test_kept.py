@@ -16,7 +16,7 @@ import pytest
 
 from dstcc import engine
 from dstcc.errors import InputError, RunError
-from dstcc.run import write_run
+from dstcc.run import directory, load_run, write_run
 from dstcc.run.kept import kept_folder, kept_trials
 from dstcc.scenario import load_scenario, load_source, parse_override
 from tests.made_results import toy_simulate
@@ -101,6 +101,19 @@ def test_packet_logs_of_kept_trials_are_there_in_the_end(tmp_path: Path, scenari
     assert written(tmp_path / "run") == written(tmp_path / "whole")
     assert len(written(tmp_path / "run")) == 4 * 3  # a qlog and a capture of each end a trial
     assert not kept_folder(tmp_path / "run").exists()
+
+
+def test_what_was_said_of_kept_trials_is_said_in_the_end(
+    tmp_path: Path, scenario_file: Path, toy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, in the order of the trials."""
+    monkeypatch.setattr(directory, "write_logs", lambda _folder, trial, *_: [f"{trial} is cut short"])
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", scenario_file, stop_after=2)
+    run(tmp_path / "run", scenario_file, resume=True)
+    made = load_run(tmp_path / "run")
+    said = [note for note in made.meta["warnings"] if "cut short" in note]
+    assert said == [f"{trial['id']} is cut short" for trial in made.trials]
 
 
 def test_finished_trials_do_not_run_again(

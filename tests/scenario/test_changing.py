@@ -22,7 +22,7 @@ from dstcc.scenario import (
     parse_override,
     to_toml,
 )
-from dstcc.scenario.changing import State, least, stationary, walk
+from dstcc.scenario.changing import State, _pick, chain_until_s, least, stationary, walk
 from dstcc.scenario.fields import NS_PER_S
 
 KA = "link.0.loss={states=[{packet=1e-4, dwell_s=2}, {packet=0.1, dwell_s=0.5, rate=0.5}]}"
@@ -90,6 +90,22 @@ def test_a_longer_run_begins_with_the_same_states_and_other_keys_change_none(min
     assert links(minimal, LONG, KA, seed=2)[0].hidden_t_ns != short.hidden_t_ns
     both_lossy = links(minimal, LONG, KA, KA.replace("link.0", "link.1"))
     assert both_lossy[0].hidden_t_ns != both_lossy[1].hidden_t_ns
+
+
+@pytest.mark.parametrize(
+    ("share", "picked"), [(0.0, 0), (0.249, 0), (0.25, 1), (0.5, 2), (0.999, 2), (1.0, 2)]
+)
+def test_a_state_is_picked_by_its_share_and_the_last_by_rounding(share: float, picked: int) -> None:
+    # weights of 1, 1 and 2; a share just below 1 times their sum may round up to it
+    assert _pick(np.cumsum([1.0, 1.0, 2.0]), share) == picked
+
+
+def test_chains_cover_the_duration_or_twice_the_video(minimal: Path) -> None:
+    def until_s(*overrides: str) -> float:
+        return chain_until_s(load_scenario(minimal, [parse_override(text) for text in overrides]))
+
+    assert until_s("video.loop_to_s=70") == 140
+    assert until_s("video.loop_to_s=70", "scenario.duration_s=90") == 90
 
 
 def test_next_states_follow_their_weights() -> None:
