@@ -45,6 +45,8 @@ class LinkTruth:
     """Packets put on the channel from one decision to the next."""
     lost: NDArray[np.int64]
     """Of these, what the channel lost."""
+    reported: bool = False
+    """Whether this is from feedback: what queues and nodes on the way dropped counts as lost."""
 
     def loss(self) -> FloatArray:
         """The share lost, NaN where nothing was sent."""
@@ -216,7 +218,12 @@ def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple
         subflows = tuple(np.flatnonzero(mine).tolist())
         truths.append(
             LinkTruth(
-                link.name, float(link.rate_bps), subflows, sent[mine].sum(axis=0), lost[mine].sum(axis=0)
+                link.name,
+                float(link.rate_bps),
+                subflows,
+                sent[mine].sum(axis=0),
+                lost[mine].sum(axis=0),
+                reported=True,
             )
         )
     return tuple(truths)

@@ -40,7 +40,7 @@ def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
     panels: list[Panel] = []
     for link in told.links:
         t_s, share = channel_loss(told, link)
-        lines = [Line("channel loss", t_s, share, CHANNEL)]
+        lines = [Line("reported loss" if link.reported else "channel loss", t_s, share, CHANNEL)]
         held = told.believed_of(link, "loss")
         if np.isfinite(held).any():
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))

@@ -40,8 +40,12 @@ def _figures(told: Explanation) -> list[dict[str, Any]]:
             "key": "loss",
             "title": "Loss",
             "plot": Plot(loss_figure(told), _loss_said(told), loss_figure(told, narrow=True)),
-            "caption": "The channel's loss is that of the packets sent at that time; the controller gets "
-            "feedback on it a round trip later at the earliest. Zero is drawn at 10⁻⁶.",
+            "caption": (
+                "Reported loss is that of the packets sent at that time, by the channel, queues and nodes on the way; "
+                if any(link.reported for link in told.links)
+                else "The channel's loss is that of the packets sent at that time; "
+            )
+            + "the controller gets feedback on it a round trip later at the earliest. Zero is drawn at 10⁻⁶.",
         },
         {
             "key": "rate",
@@ -63,7 +67,8 @@ def _loss_said(told: Explanation) -> str:
     for link in told.links:
         held, sent = told.believed_of(link, "loss"), int(link.sent.sum())
         words = [f"believed {np.nanmean(held):.2g} on average"] if np.isfinite(held).any() else []
-        words += [f"the channel lost {link.lost.sum() / sent:.2g} of what was sent"] if sent else []
+        whose = "lost by feedback:" if link.reported else "the channel lost"
+        words += [f"{whose} {link.lost.sum() / sent:.2g} of what was sent"] if sent else []
         said.append(f"{link.name}: {', '.join(words) or 'nothing sent'}")
     return f"Loss of each link over mission time, believed and true. {'; '.join(said)}."
 

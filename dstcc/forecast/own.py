@@ -23,7 +23,12 @@ from dstcc.coded.evidence import Evidence
 from dstcc.coded.seen import RepairDecision, shares
 from dstcc.coded.shown import act, mission_of, seen_of, sent_s, share_in_words
 from dstcc.engine import CodedStepper
-from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES, CONFIGURED
+from dstcc.engine.coded_stepper import (
+    CODED_EPISODE_VALUES,
+    CODED_LAYER_VALUES,
+    CODED_SUBFLOW_VALUES,
+    CONFIGURED,
+)
 from dstcc.engine.config import NEVER_NS, subflow_links
 from dstcc.learn.policies.controller import Controller, Decided, read_policy
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
@@ -280,6 +285,12 @@ class OwnPilot:
         return None if self._decider is None else (0, self._decider.fallen)
 
 
+def _rules_belief(stepper: CodedStepper) -> dict[str, Float64Array]:
+    """What the engine's rule holds the losses to be: one share for all subflows."""
+    share = stepper.episode_values[0, CODED_EPISODE_VALUES.index("loss_share")]
+    return {"loss": np.full(len(stepper.subflow_values[0]), share)}
+
+
 def _decided(stepper: CodedStepper, decider: OwnDecider | None) -> Decided:
     """The slot that just ended."""
     subflow, layer = stepper.subflow_values[0], stepper.layer_values[0]
@@ -293,7 +304,7 @@ def _decided(stepper: CodedStepper, decider: OwnDecider | None) -> Decided:
         subflow.reshape(-1).astype(np.float32),
         np.zeros(0, np.float32),
         saw=saw,
-        believed={} if decider is None else decider.believed,
+        believed=(decider.believed if decider is not None else {}) or _rules_belief(stepper),
         chose={
             f"repair of layer {m}": share_in_words(share) if source[m] > 0 else "no block yet"
             for m, share in enumerate(of_source)

@@ -21,7 +21,7 @@ import numpy as np
 from dstcc import engine
 from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, controller_name, schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
-from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
+from dstcc.errors import DstccError, InputError, MissingCapabilityError, PolicyError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.layers import layer_weights
@@ -214,14 +214,20 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller
     Raises :class:`~dstcc.errors.PolicyError` for one that cannot be used or does not fit the scenario, and
     :class:`~dstcc.errors.InputError` for two of one name.
     """
-    named = dict.fromkeys(
-        given for one in scenarios_of(scenario).values() for given in one.transport.controller
-    )
+    named: dict[str, str | None] = {}
+    for label_, one in scenarios_of(scenario).items():
+        for given in one.transport.controller:
+            named.setdefault(given, label_)
     if not named:
         return {}
     from dstcc.forecast.files import load_controller
 
-    policies = {controller_name(given): load_controller(given) for given in named}
+    policies = {}
+    for given, label_ in named.items():
+        try:
+            policies[controller_name(given)] = load_controller(given)
+        except PolicyError as error:
+            raise PolicyError(f"{scenario.scenario.name}: {_place(label_)}: {error}") from None
     if len(policies) < len(named):
         raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
@@ -234,15 +240,20 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller
     return policies
 
 
+def _place(variant: str | None) -> str:
+    """The key of a controller."""
+    return "transport.controller" if variant is None else f"variant '{variant}': controller"
+
+
 def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Controller) -> None:
     """Refuse a policy of coded packets in another mode and the other way round; and ``mode = "stream"`` by name under
     a policy that brings its lanes: the trial would have them unasked."""
     transport = scenario.transport
     if (policy.mode == "coded") != (transport.mode == "coded"):
         steers = "layers coded over packets" if policy.mode == "coded" else "TCP's subflows and lanes"
-        place = "transport.controller" if variant is None else f"variant '{variant}': controller"
         raise InputError(
-            f"{name}: {place}: the policy {policy.name} steers {steers}, which mode = '{transport.mode}' lacks"
+            f"{name}: {_place(variant)}: the policy {policy.name} steers {steers}, "
+            f"which mode = '{transport.mode}' lacks"
         )
     if not policy.lanes or transport.mode != "stream" or "mode" not in transport.model_fields_set:
         return

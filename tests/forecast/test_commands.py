@@ -109,6 +109,7 @@ def test_a_policy_of_another_mode_is_refused(folder: Path, tmp_path: Path) -> No
             ["--controller", mine, "--congestion", "none"],
             "over one congestion control",
         ),
+        (["--controller", "mines"], "short: transport.controller: mines: no such policy file"),
         (["--controller", mine, "--set", "run.slot_s=10"], "a slot in round trips: 0.5 is outside"),
     ):
         done = command("emulate", short, "-o", out, *more)
@@ -127,7 +128,7 @@ def test_explain_has_the_belief_beside_the_channel(folder: Path) -> None:
     assert set(one.chose) == {"repair of layer 0", "repair of layer 1", "repair of layer 2", "decided by"}
     assert told.links[0].sent.sum() > 1000 and told.links[0].lost.sum() > 0
     page = render(told)
-    assert "believed, 95th percentile" in page and "channel loss" in page
+    assert "believed, 95th percentile" in page and "reported loss" in page
     assert json.loads(json.dumps(told.document()))["parts"][3]["links"][0]["believed_loss"] > 0
 
 

@@ -232,9 +232,11 @@ def test_who_looks_on_is_told_who_decided_and_what_it_believed() -> None:
     first = by.index(own.PLAN)
     assert set(by[:first]) == {own.RULE} and told[first].t_s > 900 + 60
     for one, who in zip(told, by, strict=True):
-        assert bool(one.believed) == (who != own.RULE)
+        assert ("loss_low" in one.believed) == (who != own.RULE)
         assert one.fell_back == (who == own.GUARD)
-    last = [one.believed for one in told if one.believed][-1]
+    # Before any feedback the rule holds three packets in a hundred to be lost (coding/loss_heard.hpp).
+    assert told[0].believed["loss"] == pytest.approx([0.03])
+    last = [one.believed for one in told if "loss_low" in one.believed][-1]
     assert last["loss_low"] < last["loss"] < last["loss_high"]
     assert last["loss"] == pytest.approx([0.25], rel=0.3)
     assert result.totals.guard_fallbacks == by.count(own.GUARD)
@@ -249,7 +251,7 @@ def test_a_guards_slots_are_counted_where_it_may_decide_alone() -> None:
     assert Own().drive(far).totals.guard_fallbacks is None
     told: list[Decided] = []
     Own().drive(far, told.append)
-    assert told and not any("decided by" in one.chose or one.believed for one in told)
+    assert told and not any("decided by" in one.chose or "loss_low" in one.believed for one in told)
 
 
 def test_over_restarts_each_connection_begins_without_evidence_and_all_slots_are_told_once() -> None:
