@@ -79,7 +79,7 @@ def links_table(scenario: Scenario, ends_s: Mapping[int, float]) -> pa.Table:
 
 
 def _rows(scenario: Scenario, index: int, link: EngineLink, end_s: float) -> _Rows:
-    edges = np.array(link.outages_ns, dtype=np.float64).reshape(-1) / 1e9
+    edges = np.array(link.outages_ns, dtype=np.float64).ravel() / 1e9
     even = np.linspace(0.0, end_s, STEPS + 1)
     inside = edges[(edges > 0) & (edges < end_s)]
     stretches = np.concatenate([[0.0], inside, [end_s]])

@@ -245,7 +245,7 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
         spare_ns = 2 * UNTIMED_RTTS * max(lights_ns)
     else:
         in_time_ns = [light for light in lights_ns if light < setup.playout_delay_ns]
-        spare_ns = setup.playout_delay_ns - max(in_time_ns, default=min(lights_ns))
+        spare_ns = setup.playout_delay_ns - max(in_time_ns, default=setup.playout_delay_ns)
         spare_ns -= _longest_silence_ns(setup, spare_ns)
     layers = np.bincount(objects.layer, np.ceil(objects.payload_bytes / setup.mss_bytes))
     largest_ns = BLOCK_PACKETS * int(setup.chunk_ns.sum()) / max(float(layers.max()), 1.0)

@@ -111,7 +111,9 @@ class Draw(ScenarioTable):
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value that can be drawn."""
-        return self.uniform or self.log_uniform or (0.0, 0.0)
+        bounds = self.uniform or self.log_uniform
+        assert bounds is not None
+        return bounds
 
 
 def _kind(value: Any) -> str:

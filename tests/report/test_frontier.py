@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 
 from dstcc.report import load_report, render
 from dstcc.report.frontier import BOUND_NAME, Frontier, frontiers, titles
+from dstcc.stats import Estimate
 from tests.report.conftest import Pages, RunFactory
 from tests.report.synthetic_run import RunSpec
 from tests.report.test_page import outline
@@ -83,6 +85,20 @@ def test_runs_of_two_backends_are_none(make_run: RunFactory) -> None:
     (other / "SHA256SUMS").unlink(missing_ok=True)
     (other / "run.json").write_text(json.dumps(meta | {"backend": "kernel"}))
     assert frontiers(load_report([simulated, other])) == ()
+
+
+def test_runs_in_which_nothing_finished_are_none(make_run: RunFactory) -> None:
+    failures = {f"{name}/s{seed}": "boom" for name in (CUBIC, BBR) for seed in (1, 2, 3)}
+    report = load_report([make_run(at_delay(rtts, failures=failures)) for rtts in (1.0, 2.0)])
+    assert len(report.sections) == 2 and frontiers(report) == ()
+
+
+@pytest.mark.parametrize(("names", "said"), [("abcd", "a, b, c and d have"), ("abcde", "5 algorithms have")])
+def test_four_that_are_best_are_named(names: str, said: str) -> None:
+    one: Any = SimpleNamespace(
+        names=names, line=lambda _: (Estimate(0.5, None, None, 1),), delays=(1.0,), bound=(None,)
+    )
+    assert f"{said} the highest value, " in Frontier._most(one, 0)
 
 
 def test_one_delay_is_none(make_run: RunFactory) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from dstcc.report.mission import _load, _more, _trials
+from dstcc.report.mission import LinkFacts, _link, _load, _more, _trials, describe_loss
 from dstcc.report.model import TrialLink
+from dstcc.report.numbers import SPACE
 
 
 def load(links: list[TrialLink], contacts: list[dict[str, Any]]) -> str:
@@ -27,6 +28,27 @@ def test_the_load_counts_contacts() -> None:
     )
     assert load([dark], [{"from_s": 0.0}]).endswith("while all are up")
     assert load([TrialLink("a", None, None)], []) == ""
+
+
+def test_a_links_row_is_of_what_its_trials_drew() -> None:
+    """1 and 3 Mbit/s over round trips of 2 and 4 s: 250 kB and 1.5 MB, of segments of 1,000 bytes."""
+
+    def row(links: list[TrialLink], **link: Any) -> LinkFacts:
+        trials = [SimpleNamespace(links=[one]) for one in links]
+        return _link(SimpleNamespace(trials=trials, segment_bytes=1000, meta={}), {"name": "a", **link})  # type: ignore[arg-type]
+
+    drawn = row(
+        [
+            TrialLink("a", 1e6, 2.0),
+            TrialLink("a", None, None),
+            TrialLink("a", 3e6, 4.0),
+            TrialLink("b", 9e9, 9.0),
+        ],
+        loss={"packet": 0.01},
+    )
+    assert drawn.rate.replace(SPACE, " ") == "1–3 Mb/s" and drawn.rtt.replace(SPACE, " ") == "2–4 s"
+    assert drawn.bdp.replace("\u202f", " ") == "250 kB – 1.5 MB (250–1 500 segments)"
+    assert drawn.loss == describe_loss({"packet": 0.01}) != row([]).loss
 
 
 def test_trials_are_counted() -> None:

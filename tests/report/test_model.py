@@ -105,6 +105,16 @@ def test_different_seeds_of_some_algorithms_are_noted(make_run: RunFactory) -> N
     assert "not all run with the same seeds" in only_section(one, other).notes[0]
 
 
+def test_runs_of_two_commits_are_noted(make_run: RunFactory) -> None:
+    one, other = (make_run(RunSpec(congestion=("cubic",), seeds=(seed,), chunks=60)) for seed in (1, 2))
+    assert only_section(one, other).notes == ()
+    meta = json.loads((other / "run.json").read_text())
+    (other / "SHA256SUMS").unlink(missing_ok=True)
+    (other / "run.json").write_text(json.dumps(meta | {"git_commit": "beef"}))
+    (note,) = only_section(one, other).notes
+    assert note.startswith("The runs were written by different versions or commits: ")
+
+
 @pytest.mark.parametrize("key", ["scenario_sha256", "backend", "scale"])
 def test_a_run_that_does_not_say_what_it_is_of_is_refused(make_run: RunFactory, key: str) -> None:
     run = make_run(RunSpec(congestion=("cubic",), seeds=(1,), chunks=60))

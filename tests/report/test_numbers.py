@@ -29,6 +29,11 @@ def test_a_quantity_has_a_fitting_unit(kind: str, value: float, expected: str) -
     assert quantity(kind, value) == expected.replace(" ", SPACE)
 
 
+@pytest.mark.parametrize("kind", ["seconds", "bytes", "bps", "count", "share"])
+def test_no_values_have_the_unit_of_nought(kind: str) -> None:
+    assert unit_for(kind, []) == unit_for(kind, [float("nan")]) == unit_for(kind, [0.0])
+
+
 def test_numbers_of_a_row_share_unit_and_decimals() -> None:
     unit = unit_for("seconds", [30.0, 7_500.0])
     assert unit.name == "h"

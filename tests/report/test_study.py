@@ -18,7 +18,7 @@ from dstcc.report.figures.looks import looks
 from dstcc.report.numbers import SPACE
 from dstcc.report.study import load_study_report, render_study
 from dstcc.report.study.figures import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, _positions, _ticks, figure, label
-from dstcc.report.study.load import Axis
+from dstcc.report.study.load import Axis, _of_programs
 from dstcc.report.study.page import axis_span, verdict
 from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.plan import Unit
@@ -271,6 +271,22 @@ def test_ticks_are_round_in_the_unit_that_is_shown(
     found = _ticks(low, high, factor, share=False)
     assert found == pytest.approx(ticks)
     assert found[0] <= low and found[-1] >= high
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "kind"),
+    [
+        ("completed_s", "Completed", "seconds"),
+        ("rate_bps", "Rate", "bps"),
+        ("got_bytes", "Got (bytes)", "bytes"),
+        ("lost_packets", "Lost packets", "count"),
+        ("_s", "_s", "seconds"),
+    ],
+)
+def test_a_programs_number_has_the_unit_that_ends_its_name(name: str, label: str, kind: str) -> None:
+    metric = _of_programs(name)
+    assert (metric.key, metric.label, metric.kind, metric.better) == (name, label, kind, 0)
+    assert _of_programs("succeeded").better == 1, "it is known what it counts"
 
 
 def test_a_share_stands_between_nothing_and_all() -> None:

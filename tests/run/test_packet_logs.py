@@ -166,7 +166,10 @@ def test_a_qlog_counts_every_sending(lossy: EngineResult, tmp_path: Path):
     fates = Counter(record["data"]["fate"] for record in sent)
     assert fates["dropped by the queue"] == lossy.totals.dropped_queue_packets
     assert names["transport:packet_received"] == (lossy.trace.event == 3).sum()
-    assert names["recovery:metrics_updated"] > 0
+    samples = lossy.samples
+    flying = [record["data"]["bytes_in_flight"] for record in records if "bytes_in_flight" in record["data"]]
+    assert len(flying) == names["recovery:metrics_updated"] > 0
+    assert flying == (samples.inflight_segments[samples.srtt_ns > 0] * net.MSS).tolist()
 
 
 def test_nothing_is_kept_unless_asked():

@@ -194,6 +194,7 @@ def test_a_run_is_as_long_as_its_last_deadline_and_two_of_the_longest_round_trip
 
 def test_a_trial_goes_on_beyond_its_outages(minimal: Path) -> None:
     assert setup(minimal, "link.0.outages=[[100, 200.5], [300, 1e9]]").length_s == 200.5
+    assert setup(minimal, "link.0.outages=[[1, 2], [100, 200.5], [300, 1e9]]").length_s == 200.5
 
 
 def test_work_beyond_the_limit_is_refused(minimal: Path) -> None:

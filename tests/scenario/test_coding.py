@@ -240,6 +240,9 @@ def test_blocks_fit_the_time_that_there_is(write: Write) -> None:
     # What the plan has both links away for goes off; one of them may be away for longer.
     away = ['link.0.outages=[["2 s", "40 s"]]', 'link.1.outages=[["20 s", "52 s"]]']
     assert length_s(read(write, *near, *away, "playout.delay_s=74", text=AUTO)) == (64 - 20) // 8
+    # The longest counts: 20 s, not the 4 s from 5 to 9 s.
+    away[1] = 'link.1.outages=[["5 s", "9 s"], ["20 s", "52 s"]]'
+    assert length_s(read(write, *near, *away, "playout.delay_s=74", text=AUTO)) == (64 - 20) // 8
 
 
 def test_blocks_are_no_longer_than_pays(write: Write) -> None:

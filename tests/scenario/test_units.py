@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dstcc.errors import InputError, ScenarioError
 from dstcc.scenario import Override, load_scenario, parse_override
-from dstcc.scenario.units import UNITS, duration_s, with_units
+from dstcc.scenario.units import UNITS, _number, duration_s, with_units
 from tests.scenario.conftest import MINIMAL, Write
 
 
@@ -252,3 +252,9 @@ def test_times_have_units(text: str, seconds: float) -> None:
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"--for .*: a time above 0"):
         duration_s(text, "--for")
+
+
+@pytest.mark.parametrize(("length", "read"), [(64, True), (65, False)])
+def test_a_quantity_has_64_characters_at_most(length: int, read: bool) -> None:
+    text = "5 min".rjust(length, "0")
+    assert _number(text, "_s", "key") == (300 if read else text)

@@ -85,6 +85,12 @@ def test_no_more_packets_than_the_links_carry() -> None:
     assert work_of(twice, 10.0).events["video"] == 4 * 102
 
 
+def test_each_hop_takes_as_much_as_a_packet() -> None:
+    """51 packets over a node are sent twice; of two links with as many packets each, one has it."""
+    assert work_of(config(over(line(), line())), 10.0).events["video"] == 2 * 4 * 51
+    assert work_of(config(over(line(), line()), line()), 10.0).events["video"] == 1.5 * 4 * 51
+
+
 def test_what_is_in_flight_or_in_queues_where_there_is_more_video() -> None:
     """A line of 10 packets a second: 10 in flight over a second there and back, 10 in the queue, 4 in a node's. The
     longest of a table of delays counts."""
