@@ -57,7 +57,7 @@ bool CodedSendingEnd::look_ahead() {
             note_quiet(level, object);
         }
         until = std::min(until, now_ <= level.quiet_ns ? level.quiet_ns : expiry(object));
-        const Time turn = objects_.release_ns[object] + turn_after(l);
+        const Time turn = turn_of(object, l);
         if (turn >= first) continue;
         first = turn;
         next_ = object;
@@ -106,19 +106,18 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
-        const Time gap = turn_after(l);
         Level& level = levels_[l];
         Choice choice;
         if (!level.blocks.empty()) choice = choose_repair_of(level, ready);
         if (choice.subflow < 0) {
             drop_expired(level);
             if (level.objects.empty()) continue;
-            if (std::max(objects_.release_ns[level.objects.front()], oldest) + gap >= first) continue;
+            if (turn_of(level.objects.front(), l, oldest) >= first) continue;
             choice = choose_source(level, ready);
             if (choice.subflow < 0) continue;
         }
         const std::uint32_t object = choice.object != kNoObject ? choice.object : map_.member(choice.block, 0);
-        const Time turn = objects_.release_ns[object] + gap;
+        const Time turn = turn_of(object, l);
         if (turn >= first) continue;
         first = turn;
         best = choice;

@@ -204,9 +204,15 @@ private:
     void leave_out(Level& level);
     void drop_expired(Level& level);
     void drop_expired();
-    std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
+    std::size_t level_of(std::size_t layer) const { return by_layer_ ? layer : 0; }
     Level& level_with(std::uint32_t object) {
         return levels_[level_of(objects_.layer[object]) + (deferred_[object] != 0 ? map_.layers() : 0)];
+    }
+    // What goes first. Where playout waits for base layers, a period's base layers go behind the others and their repair: a chunk
+    // that is waited for is then there with all of its layers.
+    Time turn_of(std::uint32_t object, std::size_t level, Time oldest = 0) const {
+        if (transport_.drop_late) return std::max(objects_.release_ns[object], oldest) + turn_after(level);
+        return 2 * static_cast<Time>(map_.block_of(object) / map_.layers()) + (level == 0);
     }
     // Added to a release: a level's turn.
     Time turn_after(std::size_t level) const {
@@ -257,7 +263,7 @@ private:
     BlockHeaders& headers_;
     Timers timers_, paces_;
     Time begin_ns_, ends_ns_;
-    bool layer_first_, deadlines_ = false;
+    bool layer_first_, by_layer_, deadlines_ = false;
     std::uint32_t header_bytes_;
     Time now_ = 0;
     std::vector<Subflow> subflows_;
