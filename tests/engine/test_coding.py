@@ -496,3 +496,15 @@ def test_a_block_has_no_more_packets_than_its_code() -> None:
         run(big, link(rate_bps=1e9), mss_bytes=100, repair=(0.001,))
     with pytest.raises(ValueError, match="more packets than its code"):
         run(big, link(rate_bps=1e9), mss_bytes=100, code="raptorq")  # 56,403 of source at most
+
+
+def test_where_playout_waits_for_base_layers_the_others_are_there_before_them() -> None:
+    # 9 packets a second on a line for 6, a hundredth lost; a chunk is shown once its base layer is there.
+    objects = live(120, (3 * MSS, 3 * MSS, 3 * MSS))
+    channel = link(rate_bps=6 * 1500 * 8, rtt_s=20.0, loss=Loss("packet", 0.01))
+    for congestion in ("open-loop", "paced"):
+        done = run(objects, channel, repair=None, chunks=5, drop_late=False, congestion=congestion).objects
+        base, *others = (done.complete_ns[objects.layer == layer] for layer in range(3))
+        assert np.mean([(other <= base).mean() for other in others]) > 0.95
+        # Where nothing waits for its turn the base layer goes at once, behind the other six packets of its chunk.
+        assert base[0] / 1e9 == pytest.approx(1 + 10 + 9 / 6, abs=0.5)
