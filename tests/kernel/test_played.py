@@ -44,7 +44,7 @@ FLOWS: dict[str, Any] = {
     ],
 }
 
-LOOK_NS = 250_000
+LOOK_NS = 1_000_000
 
 
 def scenario(link: dict[str, Any], transport: dict[str, Any], **more: Any) -> Scenario:
