@@ -27,7 +27,7 @@ DARK = (
     ("rover", "orbiter", {"rate_bps": 200_000, "delay_s": 0.5}),
     ("orbiter", "earth", {"rate_bps": 160_000, "delay_s": 4.0, "outages": [[40, 70]]}),
 )
-LOOK_NS = 1_000_000
+LOOK_NS = 2_000_000
 
 
 def scenario(
