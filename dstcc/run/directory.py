@@ -171,7 +171,7 @@ class Run:
         row = self._by_id.get(name)
         if row is None:
             ids = list(self._by_id)
-            near = get_close_matches(name, ids, 1) or ids[:1]
+            near = get_close_matches(name, ids) or ids
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RunError(f"{self.path}: no trial {name!r}{hint}")
         return row

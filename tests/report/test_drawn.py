@@ -135,6 +135,28 @@ def test_what_was_delivered_stands_below_the_contacts(draw: Draw) -> None:
     assert len(home.lines) + len(home.collections) + len(home.patches) >= 2, "one an algorithm"
 
 
+def test_curves_stand_between_contacts_and_what_was_delivered(
+    draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link that is up for the first of three moments: Eb/N0 is of that, the Sun's angle of all."""
+    link = {
+        "link": np.array(["mars"] * 3),
+        "t_s": np.array([0.0, 10.0, 20.0]),
+        "open": np.array([True, False, False]),
+        "ebn0_db": np.array([3.0, 4.0, 5.0]),
+        "sun_earth_probe_deg": np.array([7.0, 8.0, 9.0]),
+    }
+    monkeypatch.setattr(Tables, "links", lambda *_: link)
+    figure = draw(links_figure)
+    apart(figure)
+    contacts, ebn0, sun, home = figure.axes
+    assert [text.get_text() for text in contacts.get_yticklabels()] == ["mars"]
+    (signal,), (angle,) = ebn0.lines, sun.lines
+    assert np.array_equal(np.asarray(signal.get_ydata()), [3.0, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(np.asarray(angle.get_ydata()), [7.0, 8.0, 9.0])
+    assert len(home.lines) + len(home.collections) + len(home.patches) >= 2
+
+
 def test_a_narrow_timeline_has_room_for_its_legend(section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two entries beside those of the layers, in two columns: a row of 2, and 2 of 3 or 4."""
     monkeypatch.setattr(timeline, "draw_bands", lambda _name, height_in, *_, **__: str(height_in))

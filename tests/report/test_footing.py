@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from dstcc.algorithms import COPIES, KNOWLEDGE
 from dstcc.report import load_report, render
-from dstcc.report.footing import VARIES, Footing, shared
+from dstcc.report.footing import VARIES, Footing, legend, shared
 from dstcc.report.numbers import UNKNOWN
 from dstcc.report.pooled import pool
 from dstcc.report.verdict import pooled_verdict, verdict
@@ -39,6 +40,13 @@ def test_the_words_of_a_footing() -> None:
     )
     assert Footing.parse(footing("ltp+none", None, 2)).lanes == "any/2"
     assert Footing.parse(footing("ltp+none", None, 2)).letters == UNKNOWN
+
+
+def test_the_legend_has_what_these_footings_use() -> None:
+    lanes = ("lanes", "ordering domains/windows, all links together")
+    assert legend([Footing.parse(CUBIC)]) == [("d", KNOWLEDGE["deadlines"].what), lanes]
+    assert legend([Footing.parse(CUBIC), Footing.parse(SCALED)])[-1] == ("+", COPIES["spare"])
+    assert legend([]) == []
 
 
 def test_over_scenarios_a_footing_is_one_or_varies_or_is_unknown() -> None:

@@ -121,6 +121,13 @@ def test_rates_are_bits_between_two_samples(run: Path) -> None:
     assert [line.y.size for line in unused[1]] == [0, 0]
 
 
+def test_samples_may_be_less_than_a_second_apart(tmp_path: Path) -> None:
+    """1,000 bytes in half a second are 16 kbit/s, 3,000 in the next 48."""
+    rows = [row | {"t_s": row["t_s"] / 20} for row in way("down", (0, 1000, 4000))]
+    panel, _ = figures.rate_panels(load_program_run(write(tmp_path / "run", [], rows)))
+    assert panel[1][0].y.tolist() == [16_000.0, 48_000.0]
+
+
 def test_two_samples_at_one_time_have_no_rate(tmp_path: Path) -> None:
     rows = way("down", (0, 1000, 4000))
     rows[1]["t_s"] = rows[2]["t_s"] = 10.0

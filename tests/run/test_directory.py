@@ -4,7 +4,10 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +16,7 @@ from dstcc.errors import InputError, RunError
 from dstcc.metrics import METRICS
 from dstcc.run import Finished, load_run, write_run
 from dstcc.run import directory as run_directory
-from dstcc.run.tables import CHUNKS, SAMPLES
+from dstcc.run.tables import CHUNKS, SAMPLES, _coded
 from dstcc.scenario import any_delay_hash, load_scenario, load_source, parse_override, parse_scenario
 
 FILES = [
@@ -254,3 +257,17 @@ def test_another_seed_gives_other_contents(tmp_path: Path, scenario_file: Path) 
         write(tmp_path / str(seed), scenario_file, f"run.seed={seed}", "run.seeds=1")
     first, second = (tables(tmp_path / name)[0] for name in ("1", "2"))
     assert not first.drop(["trial"]).equals(second.drop(["trial"]))
+
+
+def test_repair_bytes_are_shared_out_among_the_parts_of_a_block() -> None:
+    """9 among two parts are 5 and 4, the block of one part has its 4, and what is in no block has none."""
+    coding = SimpleNamespace(
+        block=np.array([0, 0, -1, 1]),
+        repair_bytes=np.array([9, 4]),
+        whole=np.array([1, 0]),
+        recovered=np.array([0, 1, 0, 1]),
+    )
+    result: Any = SimpleNamespace(coding=coding)
+    block, whole, recovered, repair = (np.asarray(column).tolist() for column in _coded(result, 4))
+    assert (block, repair) == ([0, 0, -1, 1], [5, 4, 0, 4])
+    assert whole == [True, True, False, False] and recovered == [False, True, False, True]

@@ -84,6 +84,11 @@ def test_timers_wait_for_the_longest_round_trip() -> None:
     assert longest_rtt_s("coded", links) == 0.0, "it has no timers of TCP"
 
 
+def test_a_plan_without_nodes_has_no_network(scenario_file: Path) -> None:
+    document = planned(scenario_file).document()
+    assert document["dry_run"] is True and "links" in document and "network" not in document
+
+
 def test_what_a_scale_distorts() -> None:
     text = "\n".join(distortions(10.0, ("cubic", "bbr", "westwood"), 400.0))
     for part in ("0.2 s → 2 s", "40 ms → 400 ms", "0.0004 segments/s³", "10 s → 100 s", "50 ms → 500 ms"):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from dstcc.errors import ScenarioError
 from dstcc.scenario import Override, Scenario, load_scenario, parse_override, parse_scenario, to_toml
+from dstcc.scenario.fields import _kind_of_delay
+from dstcc.scenario.load import _merge
 from dstcc.scenario.losses import LOSSES
 
 BAD = [
@@ -530,3 +532,31 @@ def test_a_coupled_control_needs_a_second_subflow(minimal: Path) -> None:
     with pytest.raises(ScenarioError, match="'lia': it weighs one path against another"):
         load_scenario(minimal, coupled)
     load_scenario(minimal, [*coupled, parse_override("link.0.subflows=2")])
+
+
+@pytest.mark.parametrize(
+    ("under", "own", "merged"),
+    [
+        ({"x": 1, "y": 2}, {"y": 3}, {"x": 1, "y": 3}),
+        ({"x": 1}, 5, 5),
+        (5, {"x": 1}, {"x": 1}),
+        ([1, 2], [3], [3]),
+    ],
+)
+def test_only_tables_are_merged_key_by_key(under: object, own: object, merged: object) -> None:
+    assert _merge({"key": under}, {"key": own}) == {"key": merged}
+
+
+@pytest.mark.parametrize(
+    ("delay", "kind"),
+    [
+        ({"uniform": [1, 2]}, "<draw>"),
+        ({"uniformly": [1, 2], "seed": 3}, "<draw>"),  # what is wrong with it is said of a draw
+        ({"from": "earth", "to": "mars"}, "<bodies>"),
+        ({}, "<draw>"),
+        ([[0, 1]], "<table>"),
+        (7.5, "<number>"),
+    ],
+)
+def test_a_delay_is_told_by_its_keys(delay: object, kind: str) -> None:
+    assert _kind_of_delay(delay) == kind
