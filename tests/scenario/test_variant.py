@@ -71,6 +71,14 @@ def test_a_policy_brings_its_own_window_and_scheduler(write: Write) -> None:
     assert (transport.controller, transport.congestion, transport.scheduler) == (("dstcc-lanes",), (), ())
 
 
+def test_our_transport_has_the_segments_and_the_scale_that_are_set_and_chooses_all_else(write: Write) -> None:
+    made = read(write, variant('controller = "dstcc"\nset = {scale = 3, mss_bytes = 1000}')).as_variant(
+        "mine"
+    )
+    assert (made.run.scale, made.transport.mss_bytes, made.transport.mode) == (3, 1000, "coded")
+    assert made.transport.initial_cwnd == type(made.transport).model_fields["initial_cwnd"].default
+
+
 def test_a_policy_of_coded_packets_runs_over_its_own_control_or_the_scenarios(write: Write) -> None:
     own = variant('controller = "gru-mpc"\ncongestion = "open-loop"\nset = {mode = "coded"}')
     transport = read(write, own).as_variant("mine").transport
