@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import DstccError, InputError
 from dstcc.scenario import (
@@ -21,6 +21,7 @@ from dstcc.scenario import (
     load_source,
     parse_override,
 )
+from dstcc.scenario.bounds import without
 from dstcc.scenario.work import Work, check_work, work_of
 
 from .backends import Backend, backend_of
@@ -29,6 +30,7 @@ from .trials import load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.controller import Controller
+    from dstcc.scenario.variant import Variant
 
 NO_CONTROL = "none"
 """As the only congestion control, it runs the scenario's controllers and variants alone."""
@@ -78,7 +80,14 @@ def with_variants(scenario: Scenario, labels: Sequence[str]) -> Scenario:
     kept = tuple(variant for variant in scenario.variant if variant.label in labels)
     if not (kept or scenario.transport.congestion or scenario.transport.controller):
         raise InputError(f"congestion {NO_CONTROL}: needs a --controller or a --variant too")
-    return scenario.model_copy(update={"variant": kept})
+    return _with(scenario, kept)
+
+
+def _with(scenario: Scenario, kept: tuple[Variant, ...], **more: Any) -> Scenario:
+    """With these variants alone, and what is expected of them."""
+    gone = {one.label for one in scenario.variant} - {one.label for one in kept}
+    expect = without(scenario.expect, gone)
+    return scenario.model_copy(update={"variant": kept, "expect": expect, **more})
 
 
 def read(
@@ -158,7 +167,7 @@ def _check_work(scenario: Scenario, source: Source, *, logs: bool) -> None:
 def _controllers_of(scenario: Scenario) -> Scenario:
     """The scenario's controllers, and nothing beside them."""
     transport = scenario.transport.model_copy(update={"congestion": ()})
-    return scenario.model_copy(update={"transport": transport, "variant": ()})
+    return _with(scenario, (), transport=transport)
 
 
 def _fits(check: Callable[[Scenario], object], scenario: Scenario) -> bool:

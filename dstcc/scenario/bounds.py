@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -86,6 +86,11 @@ def parse_bound(key: str, text: str, names: Collection[str] | None = ()) -> Boun
     if problem is not None:
         return Bound(key, text.strip(), metric, None, None, who, limits)
     return Bound(key, text.strip(), metric, congestion or None, scheduler or None, None, limits)
+
+
+def without(bounds: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:
+    """The lines of ``[expect]`` that are not of these contenders."""
+    return {key: text for key, text in bounds.items() if _split(key)[0] not in gone}
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -276,3 +276,18 @@ def test_bytes_of_layers_are_read_by_their_old_keys_with_a_warning(tmp_path: Pat
         "layers: told_bytes, left_bytes, carried_bytes are called assigned_bytes, sent_bytes, first_bytes now"
     )
     assert read["warnings"] == [*document["warnings"], said]
+
+
+def test_a_run_without_a_variant_is_read_again_though_something_was_expected_of_it(tmp_path: Path) -> None:
+    variants = [{"label": name, "congestion": "cubic"} for name in ("left out", "kept")]
+    document = mission(variant=variants, transport={"controller": OWN}) | {
+        "expect": {f"{one}.weighted_layers": ">= 0" for one in ("left out", "kept", OWN)},
+        "video": {"synthetic": {"chunk_s": 1.0, "layer_bps": [40_000]}, "loop_to_s": 20},
+    }
+    path = tmp_path / "expects.toml"
+    path.write_text(to_toml(parse_scenario(document, source="here")))
+    for number, more in enumerate((["--variant", "kept"], ["--congestion", "none", "--controller", OWN])):
+        run = tmp_path / f"run-{number}"
+        done = CliRunner().invoke(main, ["emulate", str(path), *more, "-o", str(run)])
+        assert done.exit_code == 0, done.output
+        assert explain(load_run(run), f"{OWN}/s1").trial == f"{OWN}/s1"
