@@ -9,7 +9,7 @@ import click
 
 from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
 
-from .output import console, emit_json, plain_table, progress, show_figures
+from .output import console, emit_json, notice, plain_table, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
@@ -105,6 +105,7 @@ def command(
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc_svc import encode
+    from dstcc_svc.judge import too_small
 
     with progress("encoding", 1.0) as bar:
         done = 0.0
@@ -129,6 +130,9 @@ def command(
             force=force,
             progress=report_share,
         )
+    small = too_small(report.layers[-1].width, report.layers[-1].height)
+    if small is not None and not no_quality:
+        notice(f"no psnr_db, ssim and vmaf: {small}")
     if as_json:
         emit_json(report.document())
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dstcc.algorithms import CODED_ONLY, CONGESTION, TRANSFERS, rule_for
+from dstcc.algorithms import CODED_ONLY, CONGESTION, OWN, TRANSFERS, rule_for
 from dstcc.engine.config import NEVER_NS, SAME
 from dstcc.engine.config import CrossTraffic as EngineTraffic
 from dstcc.engine.config import Flow as EngineFlow
@@ -25,13 +25,16 @@ DrawStart = Callable[["float | Draw", str], float]
 """A function of a value or its draw and of the stream's name; it returns the seed's value."""
 
 
+_MORE_SENDERS = "subflows = 2 gives a link or path a second sender of coded packets"
+
+
 def _known(name: str) -> str:
     if name in (SAME, *CONGESTION):
         return name
     if name in TRANSFERS:
         raise broken(f"'{name}': a transfer without TCP, and flows are TCP connections")
-    if name in CODED_ONLY:
-        raise broken(f"'{name}': of coded packets only, and flows are TCP connections")
+    if name in CODED_ONLY or name == OWN:
+        raise broken(f"'{name}': of coded packets only, and flows are TCP connections; {_MORE_SENDERS}")
     rule = rule_for(name, "congestion") or "an extension can only be under test"
     raise broken(f'{rule}; or "{SAME}"')
 
@@ -44,10 +47,13 @@ def check_same(congestion: Iterable[str], ways: Sequence[Way]) -> None:
     """Raise where a flow is to have the control under test, and that is none of TCP's."""
     foreign = next((name for name in congestion if name in TRANSFERS or name in CODED_ONLY), None)
     for way in ways:
-        if foreign is not None and any(flow.congestion == SAME for flow in way.flows):
+        entry = next((number for number, flow in enumerate(way.flows) if flow.congestion == SAME), None)
+        if foreign is not None and entry is not None:
+            hint = f"; {_MORE_SENDERS}" if foreign in CODED_ONLY else ""
             raise broken(
-                f"\"{SAME}\" is '{foreign}' here, which TCP does not have; name the flow's own",
-                key=f"{way.key}.flows.congestion",
+                f"\"{SAME}\" is '{foreign}' here, and flows are TCP connections; name a congestion control of TCP"
+                f"{hint}",
+                key=f"{way.key}.flows.{entry}.congestion",
             )
 
 

@@ -17,7 +17,7 @@ from dstcc.errors import InputError, StreamError
 from dstcc.outputs import check_output
 from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.ffmpeg import ffmpeg_path
-from dstcc_svc.judge import judge
+from dstcc_svc.judge import judge, too_small
 from dstcc_svc.manifest import (
     MANIFEST_NAME,
     PAYLOAD_FOLDER,
@@ -98,7 +98,8 @@ def encode(
     The lowest ``spatial_layers`` layers grow in size by 2:1 a side up to the full size. ``layers`` defaults to
     ``spatial_layers`` where that is more than 1, else to 4 or to the codec's most if fewer; ``crf`` defaults to the
     codec's default, ``height`` (luma rows, aspect kept) to the source's. ``quality`` measures every prefix of every
-    chunk and takes most of the time.
+    chunk and takes most of the time; pictures that are too small for that are not measured
+    (:func:`~dstcc_svc.judge.too_small`).
     ``progress`` is called with the share done. ``force`` replaces a stream at ``output``, and nothing else.
 
     Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
@@ -114,6 +115,7 @@ def encode(
     if quality:
         ffmpeg_path()  # raises before the long work where it is missing
     source = probe(input, height)
+    quality = quality and too_small(source.width, source.height) is None
     named = _named(input, output)
     check_halving(source, spatial_layers)
     settings = EncodeSettings(

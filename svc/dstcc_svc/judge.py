@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -17,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dstcc.errors import DstccError
-from dstcc_svc.ffmpeg import ffmpeg_path, has
+from dstcc.errors import MissingCapabilityError
+from dstcc_svc.ffmpeg import REMEDY, ffmpeg_path, has
 from dstcc_svc.manifest import Quality
 
 if TYPE_CHECKING:
@@ -26,18 +27,30 @@ if TYPE_CHECKING:
 
 PSNR_CAP_DB = 100.0
 """PSNR of identical pictures, whose mean square error is 0 (8-bit video cannot reach 100 dB otherwise)."""
+LEAST_SIDE = 17
+"""Of a picture: VMAF halves it four times, and libvmaf crashes on a side of 16; SSIM of yuv420p is no number below 16."""
 
 
 def judge(reference: Sequence[VideoFrame], shown: Sequence[Sequence[VideoFrame]]) -> list[Quality]:
     """Compare each sequence in ``shown`` with ``reference``, picture by picture; the mean of each.
 
     All are yuv420p of one size, as many as the reference. Raises :class:`MissingCapabilityError` without an
-    FFmpeg and :class:`DstccError` if it fails.
+    FFmpeg, if it fails, and for pictures that are :func:`too_small`.
     """
+    small = too_small(reference[0].width, reference[0].height)
+    if small is not None:
+        raise MissingCapabilityError(small)
     assert all(len(pictures) == len(reference) for pictures in shown)
     with tempfile.TemporaryDirectory(prefix="dstcc-judge-") as folder:
         _run_ffmpeg(Path(folder), [reference, *shown])
         return [_result(Path(folder), index) for index in range(len(shown))]
+
+
+def too_small(width: int, height: int) -> str | None:
+    """Why pictures of that size cannot be judged; ``None`` where they can."""
+    if min(width, height) >= LEAST_SIDE:
+        return None
+    return f"a picture's sides need {LEAST_SIDE} pixels to be judged, not {width}x{height}"
 
 
 def has_vmaf() -> bool:
@@ -80,9 +93,15 @@ def _run_ffmpeg(folder: Path, sequences: list[Sequence[VideoFrame]]) -> None:
         for feeder in feeders:
             feeder.join()
     if process.returncode:
-        raise DstccError(
-            f"FFmpeg failed to judge the pictures: {complaint.decode(errors='replace').strip()[-300:]}"
+        said = complaint.decode(errors="replace").strip()[-300:] or "without a message"
+        raise MissingCapabilityError(
+            f"FFmpeg failed to judge pictures of {width}x{height} ({_end(process.returncode)}): {said}; {REMEDY}"
         )
+
+
+def _end(code: int) -> str:
+    """How a program that failed ended."""
+    return f"exit code {code}" if code > 0 else signal.Signals(-code).name
 
 
 def _feed(handle: int, pictures: Sequence[VideoFrame]) -> None:

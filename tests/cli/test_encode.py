@@ -105,3 +105,31 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_pictures_too_small_to_judge_cost_their_figures_alone(tmp_path: Path) -> None:
+    path = tmp_path / "wide.mkv"
+    with av.open(str(path), "w") as container:
+        track = container.add_stream("ffv1", rate=25)
+        track.width, track.height, track.pix_fmt = 101, 17, "yuv444p"  # 100x16 as yuv420p
+        for index in range(12):
+            grey = np.full((17, 101, 3), 20 * index, np.uint8)
+            container.mux(track.encode(av.VideoFrame.from_ndarray(grey)))
+        container.mux(track.encode(None))
+    small = "dstcc: no psnr_db, ssim and vmaf: a picture's sides need 17 pixels to be judged, not 100x16\n"
+    done = dstcc("encode", path, "-o", tmp_path / "s", "--json")
+    assert (done.returncode, done.stderr) == (0, small)
+    assert {row["psnr_db"] for row in json.loads(done.stdout)["layers"]} == {None}
+    asked = dstcc("encode", path, "-o", tmp_path / "t", "--no-quality", "--json")
+    assert (asked.returncode, asked.stderr) == (0, "")
+
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        '[scenario]\nname = "small"\n[video]\nstream = "s"\n[[link]]\nname = "x"\nrate_bps = 1e6\nup_rate_bps = 1e6\ndelay_s = 1\n'
+        "[playout]\ndelay_s = 10\n[run]\nseeds = 2\n"
+    )
+    run = dstcc("emulate", scenario, "-o", tmp_path / "run", "--json")
+    assert (run.returncode, run.stderr) == (0, small)
+    trials = json.loads(run.stdout)["trials"]
+    assert [(one["status"], one["metrics"]["playback_ratio"]) for one in trials] == [("ok", 1), ("ok", 1)]
+    assert {one["metrics"]["psnr_db"] for one in trials} == {None}

@@ -81,7 +81,11 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ("transport.receive_buffer_bytes=100000", "transport.receive_buffer_bytes: coded keeps no order"),
         (
             'link.0.flows=[{congestion = "paced"}]',
-            "'paced': of coded packets only, and flows are TCP connections",
+            "'paced': of coded packets only, and flows are TCP connections; subflows = 2 gives a link or path a",
+        ),
+        (
+            'link.0.flows=[{congestion = "dstcc"}]',
+            "'dstcc': of coded packets only, and flows are TCP connections; subflows = 2 gives a link or path a",
         ),
     ],
 )

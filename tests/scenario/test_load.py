@@ -505,7 +505,7 @@ def test_a_flow_beside_a_transfer_names_its_own_control(minimal: Path) -> None:
     settings = [
         parse_override(text) for text in ("link.0.flows=[{}]", 'transport.congestion=["cubic", "ltp"]')
     ]
-    with pytest.raises(ScenarioError, match=r"link\.0\.flows\.congestion: \"same\" is 'ltp' here"):
+    with pytest.raises(ScenarioError, match=r"link\.0\.flows\.0\.congestion: \"same\" is 'ltp' here"):
         load_scenario(minimal, settings)
     for others in ('link.0.flows=[{congestion = "cubic"}]', "link.0.mix={rate_bps = 1e4}"):
         load_scenario(minimal, [parse_override(others), settings[1]])

@@ -108,7 +108,30 @@ def test_a_flow_takes_the_control_under_test_only_if_that_is_of_tcp(
     minimal: Path, overrides: tuple[str, ...]
 ) -> None:
     name = overrides[0].partition("=")[2]
-    with pytest.raises(ScenarioError, match=f"link.0.flows.congestion: \"same\" is '{name}' here, which TCP"):
+    with pytest.raises(ScenarioError, match=f"link.0.flows.0.congestion: \"same\" is '{name}' here, and flows are TCP"):
         loaded(minimal, *overrides, "link.0.flows=[{}]")
     (flow,) = first_link(minimal, *overrides, "link.0.flows=[{congestion='cubic'}]").flows
     assert flow.congestion == "cubic"
+
+
+OWN_TWICE = 'link.0.flows=[{congestion = "cubic"}, {}]'
+SECOND_SENDER = (
+    '"same" is \'paced\' here, and flows are TCP connections; name a congestion control of TCP; subflows = 2 gives a link '
+    "or path a second sender of coded packets"
+)
+
+
+@pytest.mark.parametrize(
+    ("who", "algorithm"),
+    [
+        ("'dstcc'", "transport={controller = 'dstcc', congestion = []}"),
+        ("variant 'told'", "variant=[{label = 'told', controller = 'dstcc', set = {told_rates = true}}]"),
+    ],
+)
+def test_flows_are_not_of_coded_packets_and_the_error_has_their_own_key(
+    minimal: Path, who: str, algorithm: str
+) -> None:
+    with pytest.raises(ScenarioError) as error:
+        loaded(minimal, OWN_TWICE, algorithm)
+    assert str(error.value) == f"{minimal}: link.0.flows.1.congestion: {who}: {SECOND_SENDER}"
+    assert loaded(minimal, "link.0.subflows=2", algorithm).ways[0].subflows == 2  # what it says instead

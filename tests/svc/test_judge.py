@@ -13,6 +13,8 @@ from dstcc_svc.judge import PSNR_CAP_DB, _result, has_vmaf, judge
 from dstcc_svc.manifest import Quality
 from numpy.typing import NDArray
 
+from dstcc.errors import MissingCapabilityError
+
 WIDTH, HEIGHT = 192, 128
 
 
@@ -98,3 +100,34 @@ def test_pictures_of_every_line_width_are_read_right() -> None:
     planes = rng.integers(16, 235, (66 * 3 // 2, 70), dtype=np.uint8)
     graph = image(planes).reformat(format="yuv420p")
     assert judge([image(planes)], [[graph]])[0].psnr_db == PSNR_CAP_DB
+
+
+@pytest.mark.parametrize(("width", "height"), [(1000, 16), (16, 64), (2, 2)])
+def test_pictures_that_vmaf_has_no_scales_for_are_not_judged(width: int, height: int) -> None:
+    tiny = [image(np.zeros((height * 3 // 2, width), np.uint8))]
+    with pytest.raises(
+        MissingCapabilityError, match=f"a picture's sides need 17 pixels to be judged, not {width}x{height}"
+    ):
+        judge(tiny, [tiny])
+
+
+def test_the_least_pictures_are_judged() -> None:
+    least = [image(np.zeros((18 * 3 // 2, 18), np.uint8))] * 2
+    assert judge(least, [least])[0].vmaf is not None
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("kill -SEGV $$", "(SIGSEGV): without a message; "), ("echo worn out >&2; exit 3", "(exit code 3): worn out; ")],
+)
+def test_how_ffmpeg_failed_is_said(
+    pictures: NDArray[np.uint8], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    program = tmp_path / "ffmpeg"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(judge_module, "ffmpeg_path", lambda: str(program))
+    images = [image(p) for p in pictures]
+    with pytest.raises(MissingCapabilityError) as failed:
+        judge(images, [images])
+    assert f"FFmpeg failed to judge pictures of 192x128 {said}" in str(failed.value)
