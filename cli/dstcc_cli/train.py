@@ -129,7 +129,7 @@ def command(
     if as_json:
         emit_json(trained.document())
     else:
-        _say_trained(trained)
+        _say_trained(trained, most)
     return 0
 
 
@@ -205,10 +205,11 @@ def _say_point(point: Point) -> None:
     )
 
 
-def _say_trained(trained: Trained) -> None:
+def _say_trained(trained: Trained, most: int) -> None:
     evaluation = trained.evaluation
     low, high = evaluation.bounds()
-    why = "no better for long" if trained.reason == "patience" else "all steps done"
+    done = "all steps done" if trained.steps <= most else f"{most:,} asked for, in whole batches"
+    why = "no better for long" if trained.reason == "patience" else done
     out = console()
     out.print(
         f"{trained.algorithm}, {trained.steps:,} steps ({why}), {trained.env_steps_per_s:,.0f} steps/s: "

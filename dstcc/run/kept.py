@@ -73,8 +73,8 @@ class Kept:
         if self._resume and (self._folder / IDENTITY).exists():
             if difference := _difference(_read_json(self._folder / IDENTITY), self._identity):
                 raise InputError(
-                    f"{self._path}: the completed trials are of another run: {difference}. The same command continues "
-                    "with them; --force without --resume discards them"
+                    f"{self._path}: the completed trials are of another run: {difference}. What began them (the same "
+                    "command and version) continues with them; --force without --resume discards them"
                 )
             return
         for file in self._folder.iterdir():

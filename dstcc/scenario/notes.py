@@ -1,13 +1,14 @@
-"""What is said of a scenario with coded packets before it is run, under its first seed."""
+"""What is said of a scenario before it is run, under its first seed: of coded packets, and of slots."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from dstcc.algorithms import OWN
 from dstcc.engine.config import Link
 from dstcc.wire import HEADER_BYTES
 
-from .build import TrialSetup, draw_trial
+from .build import MAX_SLOTS, TrialSetup, draw_trial
 from .coding import CODED, Coding, block_ns, codes_ltp
 from .fields import NS_PER_S, ns
 from .model import Scenario
@@ -26,6 +27,17 @@ def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
         said = (_overload(coding, setup), _first_chunks(one, coding, setup))
         notes += [f"{whose}{note}" for note in said if note is not None]
     return tuple(notes)
+
+
+def notes_on_slots(scenario: Scenario, source: Source) -> tuple[str, ...]:
+    """A warning where ``run.slot_s`` is shorter than slots can be in a run so long."""
+    given = scenario.run.slot_s
+    if given is None:
+        return ()
+    slot_s = draw_trial(scenario, source, scenario.run.seed).slot_ns / NS_PER_S
+    if slot_s <= given + 1 / NS_PER_S:
+        return ()
+    return (f"run.slot_s: {given:g} s would make more than {MAX_SLOTS:,} slots; they have {slot_s:g} s",)
 
 
 def _overload(coding: Coding, setup: TrialSetup) -> str | None:
@@ -54,13 +66,22 @@ def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str 
     light_s = min(_light_s(link) for link in setup.links)
     delay_s = setup.playout_delay_ns / NS_PER_S
     spare_s = delay_s - light_s
+    if spare_s < 0:
+        key = "delay_s" if scenario.playout.delay_rtts is None else "delay_rtts"
+        return (
+            f"playout.{key}: the playout delay is {delay_s:,.1f} s and light takes {light_s:,.1f} s: what leaves when "
+            "it is captured comes too late"
+        )
     block_s = block_ns(coding, setup, next(iter(scenario.transport.congestion), "")) / NS_PER_S
     if block_s <= spare_s:
         return None
+    key = (
+        "" if OWN in scenario.transport.controller else "coding.block_s: "
+    )  # which our transport does not have
     return (
-        f"coding.block_s: repair packets leave {block_s:g} s after a block's first chunk begins and take "
+        f"{key}repair packets leave {block_s:g} s after a block's first chunk begins and take "
         f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
-        f"{block_s - max(spare_s, 0):,.1f} s of each block cannot be recovered"
+        f"{block_s - spare_s:,.1f} s of each block cannot be recovered"
     )
 
 

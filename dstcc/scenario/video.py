@@ -172,12 +172,16 @@ def _read_source(scenario: Scenario) -> Source:
     video = scenario.video
     if video.synthetic is not None:
         mission_s = video.loop_to_s or scenario.scenario.duration_s or 0.0
-        return _synthetic(video.synthetic.chunk_s, video.synthetic.layer_bps, mission_s)
+        return _synthetic(
+            scenario.scenario.name, video.synthetic.chunk_s, video.synthetic.layer_bps, mission_s
+        )
     from dstcc_svc import verify
 
     if video.stream is not None:
-        return _of_stream(verify(Path(video.stream)), Path(video.stream), video.loop_to_s)
-    return _of_stream(*_encoded_input(video), video.loop_to_s)
+        return _of_stream(
+            scenario.scenario.name, verify(Path(video.stream)), Path(video.stream), video.loop_to_s
+        )
+    return _of_stream(scenario.scenario.name, *_encoded_input(video), video.loop_to_s)
 
 
 def _encoded_input(video: Video) -> tuple[Manifest, Path]:
@@ -286,16 +290,16 @@ def _file_hash(path: Path) -> str:
     return file_sha256(path, ScenarioError)
 
 
-def _synthetic(chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:
+def _synthetic(scenario: str, chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:
     chunks = mission_s / chunk_s  # may be too many for an array
-    _check_size(chunks, len(layer_bps), "video.synthetic.chunk_s")
+    _check_size(scenario, chunks, len(layer_bps), "video.synthetic.chunk_s", chunk_s)
     chunks = max(1, ceil(chunks))  # a quotient may be too small for a float
     row = np.maximum(1, np.round(np.array(layer_bps) * chunk_s / 8)).astype(np.int64)
     start = np.arange(chunks, dtype=np.float64) * chunk_s
     return Source(start, start + chunk_s, np.tile(row, (chunks, 1)))
 
 
-def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Source:
+def _of_stream(scenario: str, manifest: Manifest, stream: Path, loop_to_s: float | None) -> Source:
     first_s = manifest.chunks[0].start_s
     once_start: Float64Array = np.array([chunk.start_s - first_s for chunk in manifest.chunks])
     once_end: Float64Array = np.array([chunk.end_s - first_s for chunk in manifest.chunks])
@@ -307,7 +311,7 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
         return Source(once_start, once_end, once_bytes, stream, name, files)
     length_s = float(once_end[-1])
     rounds = max(1, ceil(loop_to_s / length_s))
-    _check_size(rounds * len(once_start), once_bytes.shape[1], "video.loop_to_s")
+    _check_size(scenario, rounds * len(once_start), once_bytes.shape[1], "video.loop_to_s", loop_to_s)
     shift = np.repeat(np.arange(rounds) * length_s, len(once_start))
     start: Float64Array = np.tile(once_start, rounds) + shift
     end: Float64Array = np.tile(once_end, rounds) + shift
@@ -315,9 +319,10 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream, name, files)
 
 
-def _check_size(chunks: float, layers: int, key: str) -> None:
+def _check_size(scenario: str, chunks: float, layers: int, key: str, value: float) -> None:
+    """Raise :class:`ScenarioError` if the value of ``key`` makes too many chunks."""
     if chunks * layers > MAX_OBJECTS:
         raise ScenarioError(
-            f"video: {chunks:.0f} chunks × {layers} layers are more than {MAX_OBJECTS}; shorten it"
+            f"{scenario}: {key} = {value:g}: {chunks:,.0f} chunks × {layers} layers are more than {MAX_OBJECTS:,}"
         )
     check_objects(chunks, layers, key)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PSNR_CAP_DB = 100.0
 """PSNR of identical pictures, whose mean square error is 0 (8-bit video cannot reach 100 dB otherwise)."""
 LEAST_SIDE = 17
-"""Of a picture: VMAF halves it four times, and libvmaf crashes on a side of 16; SSIM of yuv420p is no number below 16."""
+"""Of a picture: VMAF halves it four times, and libvmaf crashes on a side of 16; SSIM is no number below that."""
 
 
 def judge(reference: Sequence[VideoFrame], shown: Sequence[Sequence[VideoFrame]]) -> list[Quality]:

@@ -125,8 +125,8 @@ def test_pictures_too_small_to_judge_cost_their_figures_alone(tmp_path: Path) ->
 
     scenario = tmp_path / "s.toml"
     scenario.write_text(
-        '[scenario]\nname = "small"\n[video]\nstream = "s"\n[[link]]\nname = "x"\nrate_bps = 1e6\nup_rate_bps = 1e6\ndelay_s = 1\n'
-        "[playout]\ndelay_s = 10\n[run]\nseeds = 2\n"
+        '[scenario]\nname = "small"\n[video]\nstream = "s"\n[[link]]\nname = "x"\n'
+        "rate_bps = 1e6\nup_rate_bps = 1e6\ndelay_s = 1\n[playout]\ndelay_s = 10\n[run]\nseeds = 2\n"
     )
     run = dstcc("emulate", scenario, "-o", tmp_path / "run", "--json")
     assert (run.returncode, run.stderr) == (0, small)

@@ -67,6 +67,8 @@ def test_json_is_the_document_and_the_policy_is_there(scenario: Path, tmp_path: 
     assert again.exit_code == 2 and "already exists" in again.stderr
     further = invoke("train", scenario, "-o", run, "--steps", 352, "--resume")
     assert further.exit_code == 0 and "iodst-dqn, 352 steps (all steps done)" in further.stdout
+    part = invoke("train", scenario, "-o", run, "--steps", 353, "--resume")  # 32 episodes step together
+    assert "iodst-dqn, 384 steps (353 asked for, in whole batches)" in part.stdout.replace("\n", " ")
     other = invoke("train", scenario, "-o", run, "--resume", "--seed", 5)
     assert other.exit_code == 2 and "another seed 4, not 5" in other.stderr
 

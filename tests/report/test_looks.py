@@ -126,3 +126,15 @@ def test_looks_differ_as_long_as_there_are_enough() -> None:
     names = [f"variant {number}" for number in range(len(ALL))]
     assert len(set(looks(names).values())) == len(ALL) == len(COLOURS) * len(DASHES)
     assert len(looks([*names, "one more"])) == len(ALL) + 1
+
+
+def test_names_of_a_users_own_have_a_colour_each_while_there_are_colours() -> None:
+    names = ["DST", "DST told", "coded told", "coded untold", "LTP", "CUBIC", "BBRs"]
+    shown = looks(names)
+    assert len({shown[name].colour for name in names}) == len(names) == len(COLOURS)
+    assert {name: shown[name].colour for name in ("CUBIC", "LTP")} == {
+        "CUBIC": COLOURS[FIXED["cubic"][0]],  # a word in capitals is the algorithm's, too
+        "LTP": COLOURS[FIXED["ltp"][0]],
+    }
+    # ten: three colours occur twice, with line styles of their own
+    assert len(set(looks([*names, "a", "b", "c"]).values())) == 10

@@ -137,7 +137,11 @@ def test_a_second_interrupt_keeps_what_came_since(stopped: Path, scenario_file: 
 
 
 def test_another_run_is_refused(stopped: Path, scenario_file: Path) -> None:
-    with pytest.raises(InputError, match="run: the completed trials are of another run: scenario was "):
+    said = (
+        r"run: the completed trials are of another run: scenario was .*\. What began them \(the same command and "
+        r"version\) continues with them"
+    )
+    with pytest.raises(InputError, match=said):
         run(stopped, scenario_file, "link.0.loss.packet=1e-2", resume=True)
     assert kept_trials(stopped) == 2
 

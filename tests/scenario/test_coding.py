@@ -22,7 +22,7 @@ from dstcc.scenario import (
     parse_override,
     to_toml,
 )
-from dstcc.scenario.notes import notes_on_coding
+from dstcc.scenario.notes import notes_on_coding, notes_on_slots
 from tests.scenario.conftest import MINIMAL, Write
 
 CODED = """
@@ -204,7 +204,34 @@ def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None
     late = read(write, "playout.delay_s=8", "coding.block_s=5")
     (note,) = notes_on_coding(late, load_source(late))
     # light takes 5 s at least: 3 s are left for a block of 5 s
+    assert note.startswith("coding.block_s: ")
     assert "the first 2.0 s of each block cannot be recovered" in note
+
+
+@pytest.mark.parametrize("key", ["delay_s", "delay_rtts"])
+def test_a_playout_delay_below_light_time_is_said(write: Write, key: str) -> None:
+    late = read(write, f"playout.{key}=0", text='[transport]\ncontroller = "dstcc"\n')
+    (note,) = notes_on_coding(late, load_source(late))
+    assert note == (
+        f"dstcc: playout.{key}: the playout delay is 0.0 s and light takes 5.0 s: what leaves when it is captured "
+        "comes too late"
+    )
+
+
+def test_no_key_is_named_that_our_transport_forbids(write: Write) -> None:
+    late = read(write, "playout.delay_s=5.5", text='[transport]\ncontroller = "dstcc"\n')
+    (note,) = notes_on_coding(late, load_source(late))
+    assert note.startswith("dstcc: repair packets leave 1 s after ")
+
+
+def test_slots_that_are_made_longer_are_said(write: Write) -> None:
+    fine = read(write, "run.slot_s=1e-9", "scenario.duration_s=2000")
+    assert notes_on_slots(fine, load_source(fine)) == (
+        "run.slot_s: 1e-09 s would make more than 1,000,000 slots; they have 0.002 s",
+    )
+    for enough in ("run.slot_s=0.002", "run.slot_rtts=0.1"):
+        kept = read(write, enough, "scenario.duration_s=2000")
+        assert notes_on_slots(kept, load_source(kept)) == ()
 
 
 AUTO = """

@@ -108,7 +108,9 @@ def test_a_flow_takes_the_control_under_test_only_if_that_is_of_tcp(
     minimal: Path, overrides: tuple[str, ...]
 ) -> None:
     name = overrides[0].partition("=")[2]
-    with pytest.raises(ScenarioError, match=f"link.0.flows.0.congestion: \"same\" is '{name}' here, and flows are TCP"):
+    with pytest.raises(
+        ScenarioError, match=f"link.0.flows.0.congestion: \"same\" is '{name}' here, and flows are TCP"
+    ):
         loaded(minimal, *overrides, "link.0.flows=[{}]")
     (flow,) = first_link(minimal, *overrides, "link.0.flows=[{congestion='cubic'}]").flows
     assert flow.congestion == "cubic"
@@ -116,8 +118,8 @@ def test_a_flow_takes_the_control_under_test_only_if_that_is_of_tcp(
 
 OWN_TWICE = 'link.0.flows=[{congestion = "cubic"}, {}]'
 SECOND_SENDER = (
-    '"same" is \'paced\' here, and flows are TCP connections; name a congestion control of TCP; subflows = 2 gives a link '
-    "or path a second sender of coded packets"
+    "\"same\" is 'paced' here, and flows are TCP connections; name a congestion control of TCP; subflows = 2 gives a "
+    "link or path a second sender of coded packets"
 )
 
 

@@ -80,6 +80,18 @@ def test_synthetic_layers(minimal: Path) -> None:
     assert source.end_s.tolist() == list(range(1, 11))
 
 
+def test_too_many_chunks_are_refused_with_their_key(minimal: Path, stream: Path) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        source_of(minimal, "video.synthetic.chunk_s=1e-9")
+    assert str(refused.value) == (
+        "two links: video.synthetic.chunk_s = 1e-09: 10,000,000,000 chunks × 3 layers are more than 10,000,000"
+    )
+    with pytest.raises(
+        ScenarioError, match=r"two links: video.loop_to_s = 1e\+07: 13,333,334 chunks × 2 layers"
+    ):
+        source_of(with_source(minimal, 'stream = "stream"\nloop_to_s = 1e7'))
+
+
 def test_a_mission_ends_with_the_chunk_that_starts_before_its_end(minimal: Path) -> None:
     assert source_of(minimal, "video.loop_to_s=3.5").chunks == 4
 
@@ -181,7 +193,7 @@ def test_a_missing_input_is_named(minimal: Path, tmp_path: Path) -> None:
 
 
 def test_a_mission_can_be_too_long(minimal: Path) -> None:
-    with pytest.raises(ScenarioError, match="1000000000 chunks"):
+    with pytest.raises(ScenarioError, match="1,000,000,000 chunks"):
         source_of(minimal, "video.loop_to_s=1e9")
 
 

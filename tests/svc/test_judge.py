@@ -118,7 +118,10 @@ def test_the_least_pictures_are_judged() -> None:
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("kill -SEGV $$", "(SIGSEGV): without a message; "), ("echo worn out >&2; exit 3", "(exit code 3): worn out; ")],
+    [
+        ("kill -SEGV $$", "(SIGSEGV): without a message; "),
+        ("echo worn out >&2; exit 3", "(exit code 3): worn out; "),
+    ],
 )
 def test_how_ffmpeg_failed_is_said(
     pictures: NDArray[np.uint8], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -51,8 +52,8 @@ Looks = dict[str, Look]
 
 def looks(names: Iterable[str]) -> Looks:
     """A look for each name. Algorithms with their usual scheduler have that of :data:`FIXED`; variants and other
-    schedulers one that is free, of the same colour where there is one, chosen by their names. More names than looks
-    share them."""
+    schedulers one that is free, of the same colour where there is one, else of the colour that fewest have, chosen by
+    their names. More names than looks share them."""
     shown = tuple(dict.fromkeys(names))
     chosen: dict[str, tuple[int, int]] = {}
     for name in shown:
@@ -60,7 +61,7 @@ def looks(names: Iterable[str]) -> Looks:
         if base in FIXED and scheduler in USUAL and FIXED[base] not in chosen.values():
             chosen[name] = FIXED[base]
     for name in sorted(set(shown) - set(chosen)):
-        wanted = _wanted(name)
+        wanted = _wanted(name, Counter(colour for colour, _ in chosen.values()))
         free = (place for place in wanted if place not in chosen.values())
         chosen[name] = next(free, wanted[0])
     return {name: Look(COLOURS[chosen[name][0]], chosen[name][1]) for name in shown}
@@ -74,11 +75,12 @@ def _parts(name: str) -> tuple[str, str]:
     return base, scheduler
 
 
-def _wanted(name: str) -> list[tuple[int, int]]:
-    """All looks in the order in which a name would have them: its algorithm's colour, then what no algorithm has."""
-    words = re.findall(r"[a-z0-9-]+[+]?", plain_name(name))
+def _wanted(name: str, taken: Counter[int]) -> list[tuple[int, int]]:
+    """All looks in the order in which a name would have them: its algorithm's colour, then those that fewest have
+    ``taken``, then what no algorithm has."""
+    words = re.findall(r"[a-z0-9-]+[+]?", plain_name(name).lower())
     base = next((one for word in words for one in (word, word.rstrip("+")) if one in FIXED), "")
     start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % len(ALL)
     turned = [*ALL[start:], *ALL[:start]]
     colour = FIXED[base][0] if base in FIXED else None
-    return sorted(turned, key=lambda place: (place[0] != colour, place in FIXED.values()))
+    return sorted(turned, key=lambda place: (place[0] != colour, taken[place[0]], place in FIXED.values()))
