@@ -120,9 +120,8 @@ def wrong_texts(node: Node) -> Iterator[tuple[str, str]]:
     text = text_of(node)
     if node.type == "binary_expression":
         left, operator, right = operands(node)
-        for other in (
-            () if operator == "+" and '"' in text else OTHER.get(operator, ())
-        ):  # texts have no minus
+        joins = operator == "+" and '"' in text  # texts have no minus
+        for other in () if joins else OTHER.get(operator, ()):
             yield f"{operator} {other}", f"{left} {other} {right}"
     elif node.type == "call_expression":
         called = node.child_by_field_name("function")

@@ -56,7 +56,7 @@ from dstcc.scenario import (
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.draws import draw_lines
-from dstcc.scenario.notes import notes_on_coding, notes_on_slots
+from dstcc.scenario.notes import notes_on
 from dstcc.sums import NAME as SHA256SUMS
 from dstcc.sums import Sums, read_sums, write_sums
 from dstcc.version import __version__
@@ -297,11 +297,7 @@ def write_run(
     policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _notes_on(policy, scenario, source)]
-    judge.warnings += [
-        *notes_on_network(scenario, source),
-        *notes_on_coding(scenario, source),
-        *notes_on_slots(scenario, source),
-    ]
+    judge.warnings += [*notes_on_network(scenario, source), *notes_on(scenario, source)]
     with ExitStack() as around:
         kept, hashes = None, []
         if keep:

@@ -12,7 +12,7 @@ from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
-from dstcc.scenario.notes import notes_on_coding, notes_on_slots
+from dstcc.scenario.notes import notes_on
 from dstcc.scenario.restarts import note_on_restart
 from dstcc.scenario.work import about
 from dstcc.wire import HEADER_BYTES
@@ -132,8 +132,7 @@ def plan(
         notes=(
             *link_notes(scenario),
             *(network.notes if network is not None else ()),
-            *notes_on_coding(scenario, source),
-            *notes_on_slots(scenario, source),
+            *notes_on(scenario, source),
             *note_on_restart(scenario.transport.restart, Clock(scenario.scenario.start)),
         ),
         algorithms=footings(scenario, source, keys, policies, backend_of(backend)),

@@ -15,6 +15,11 @@ from .model import Scenario
 from .video import Source
 
 
+def notes_on(scenario: Scenario, source: Source) -> tuple[str, ...]:
+    """All of them."""
+    return (*notes_on_coding(scenario, source), *notes_on_slots(scenario, source))
+
+
 def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
     """Warnings of a scenario and its variants, under the first seed: shares of repair that the links cannot carry, and
     chunks that their blocks come too late for."""
@@ -75,9 +80,8 @@ def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str 
     block_s = block_ns(coding, setup, next(iter(scenario.transport.congestion), "")) / NS_PER_S
     if block_s <= spare_s:
         return None
-    key = (
-        "" if OWN in scenario.transport.controller else "coding.block_s: "
-    )  # which our transport does not have
+    ours = OWN in scenario.transport.controller
+    key = "" if ours else "coding.block_s: "  # our transport has no such key
     return (
         f"{key}repair packets leave {block_s:g} s after a block's first chunk begins and take "
         f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
