@@ -14,7 +14,8 @@ well. A mutant is dead if a test fails or its tests take three times as long as 
 runs in a process of its own, forked from one that has imported what is not ours; the files stay as they are.
 
 Prints survivors and a rate per module; exit code 1 where one is below the least rate, or the list of equivalents wrong.
-With --held only the few changes are made that `make test` makes each time; exit code 1 where no test notices one.
+With --held only the few changes are made that tests make each time (`make test` two of them); exit code 1 where no test
+notices one.
 """
 
 from __future__ import annotations
@@ -536,12 +537,13 @@ def _unknown(
 @click.option("--jobs", default=len(os.sched_getaffinity(0)), help="Processes at once.")
 @click.option("--plan", "file", default=Path(__file__).with_suffix(".toml"), type=Path, help="The plan.")
 @click.option("--record", "recorded", is_flag=True, help="Put the figures into tests/mutants/figures.json.")
-@click.option("--held", is_flag=True, help="The few changes alone that every `make test` makes.")
+@click.option("--held", is_flag=True, help="The few changes alone that tests make.")
 def main(*, only: str, whole: bool, show: bool, jobs: int, file: Path, recorded: bool, held: bool) -> None:
     """See the docstring of the module."""
     os.chdir(ROOT)
     plan, known = load_plan(file), operators()
     if held:
+        plan = replace(plan, held=tuple(one for one in plan.held if only in one[0]))
         paths = {path for path, _, _ in plan.held}
         warm_up(sorted({test for one in plan.modules if one.path in paths for test in one.tests}))
         for line in (lines := unnoticed(plan, known)):

@@ -139,8 +139,27 @@ def test_importing_is_free() -> None:
         dstcc.emulat  # noqa: B018
 
 
+NOTEBOOK = ROOT / "examples" / "notebook" / "first-look.ipynb"
+
+
+def test_the_notebooks_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seed of it, in this process; `make test-slow` runs it in a kernel of Jupyter's."""
+    import matplotlib.pyplot as plt
+
+    emulate, names = dstcc.emulate, dict[str, Any]()
+    monkeypatch.chdir(NOTEBOOK.parent)
+    monkeypatch.setattr(dstcc, "emulate", lambda *words, **options: emulate(*words, **options | {"seeds": 1}))
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, NOTEBOOK.name, "exec"), names)
+    assert [line.get_label() for line in names["axes"].lines] == ["cubic", "bbr", "bbr-scaled"]
+    plt.close(names["figure"])
+    assert {*names["trials"].congestion} == {"cubic", "bbr", "bbr-scaled", "open-loop"}
+
+
+@pytest.mark.slow
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    path = ROOT / "examples" / "notebook" / "first-look.ipynb"
+    path = NOTEBOOK
     notebook = nbformat.read(path, as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "kept without outputs: they are made anew"
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": path.parent}}).execute()

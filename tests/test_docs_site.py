@@ -1,4 +1,4 @@
-"""The documentation as a site: it is built without a warning, and each page can be reached."""
+"""The documentation as a site: it is built without a warning (`make test-slow`), and each page can be reached."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "scripts" / "docs_site.py"))
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(script: dict[str, Any]) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "docs_site.py"], capture_output=True, text=True, check=False

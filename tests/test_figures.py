@@ -1,4 +1,4 @@
-"""``scripts/figures.py``: published tables are what their commands print."""
+"""``scripts/figures.py``: published tables are what their commands print; `make test-slow` tries more rows."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ def is_of_numbers(lines: list[str]) -> bool:
     return bool(cells) and sum(NUMBER.match(cell) is not None for cell in cells) > len(cells) / 3
 
 
-def test_this_commits_sample_of_published_rows_is_what_the_commands_print() -> None:
+@pytest.mark.parametrize("budget_s", [figures.SAMPLE_S, pytest.param(figures.MORE_S, marks=pytest.mark.slow)])
+def test_this_commits_sample_of_published_rows_is_what_the_commands_print(budget_s: float) -> None:
     seed = figures.commit()
-    drawn = figures.sample(TABLES, seed)
+    drawn = figures.sample(TABLES, seed, budget_s)
     assert drawn
     assert figures.check(drawn) == [], f"`make figures` writes what is true; again: --sample {seed}"
 
@@ -208,9 +209,10 @@ def test_a_sample_is_the_seeds_and_within_its_cost() -> None:
     first, again, other = (figures.sample(TABLES, seed) for seed in ("a", "a", "b"))
     assert first == again != other
     assert max(cost(first), cost(other)) <= figures.SAMPLE_S
-    drawn = {one.id for seed in range(1000) for one, _ in figures.sample(TABLES, str(seed))}
-    cheap = {one.id for one in TABLES if min(one.cheap().values()) <= figures.SAMPLE_S}
-    assert drawn == cheap, "whatever is cheap is drawn some time"
+    for budget_s in (figures.SAMPLE_S, figures.MORE_S):
+        drawn = {one.id for seed in range(1000) for one, _ in figures.sample(TABLES, str(seed), budget_s)}
+        cheap = {one.id for one in TABLES if min(one.cheap().values()) <= budget_s}
+        assert drawn == cheap, "whatever is cheap is drawn some time"
 
 
 def test_cells_are_summed_by_control() -> None:

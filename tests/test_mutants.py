@@ -95,42 +95,51 @@ def test_what_the_plan_names_is_there(script: ModuleType) -> None:
             compile(wrong.source, one.path, "exec")
 
 
-def check(tmp_path: Path, tests: str, more: str = "", *options: str) -> subprocess.CompletedProcess[str]:
+def check(
+    tmp_path: Path, tests: str, more: str = "", *options: str, sample: int = 60
+) -> subprocess.CompletedProcess[str]:
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f'least = 0.9\nsample = 60\n[[module]]\npath = "dstcc/layers.py"\ntests = ["{tests}"]\n{more}'
+        f'least = 0.9\nsample = {sample}\n[[module]]\npath = "dstcc/layers.py"\ntests = ["{tests}"]\n{more}'
     )
     command = [sys.executable, str(SCRIPT), "--plan", str(plan), "--jobs", "1", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_good_tests_pass(tmp_path: Path) -> None:
-    done = check(tmp_path, "tests/test_layers.py")
+    done = check(tmp_path, "tests/test_layers.py", sample=3)
     assert done.returncode == 0, done.stderr
-    assert "22 of 22 killed: 100.0%" in done.stdout
+    assert "3 of 3 killed: 100.0%" in done.stdout
 
 
 def test_tests_that_see_nothing_and_excuses_that_are_none_fail(tmp_path: Path) -> None:
     (tmp_path / "test_blind.py").write_text(
-        "import dstcc.layers\n\ndef test_it_is_there():\n    assert dstcc.layers.WEIGHT < 101\n"
+        "import numpy as np\nfrom dstcc.layers import layer_weights\n\n"
+        "def test_it_is_little():\n    assert layer_weights(np.array([1]), 2)[0] <= 100\n"
     )
-    excuse = '[[equivalent]]\npath = "dstcc/layers.py"\nwas = "WEIGHT = 100"\nnow = ["{}"]\nwhy = "a test"\n'.format
-    done = check(tmp_path, str(tmp_path / "test_blind.py"), excuse("WEIGHT = 101") + excuse("WEIGHT = 7"))
+    weight = "return (({}) * WEIGHT).astype(np.float64)".format
+    excuse = (
+        f'[[equivalent]]\npath = "dstcc/layers.py"\nwas = "{weight("layers - layer")}"\n'
+        'now = ["{}"]\nwhy = "a test"\n'
+    ).format
+    excused = excuse(weight("layers + layer")) + excuse("return 7")
+    done = check(tmp_path, str(tmp_path / "test_blind.py"), 'functions = ["layer_weights"]\n' + excused)
     assert done.returncode == 1
-    # of the changes one makes the weight 101, which fails
-    assert "1 of 22 killed: 4.5%" in done.stdout
-    assert "+ WEIGHT = 99" in done.stdout
-    assert "dstcc/layers.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
-    assert "dstcc/layers.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+    # of the changes one adds the layer, which fails; the other divides
+    assert "1 of 2 killed: 50.0%" in done.stdout
+    assert "+ return ((layers - layer) / WEIGHT).astype(np.float64)" in done.stdout
+    assert f"dstcc/layers.py: no such change: {weight('layers - layer')} -> return 7" in done.stderr
+    said = f"a test fails, so not equivalent: {weight('layers - layer')} -> {weight('layers + layer')}"
+    assert f"dstcc/layers.py: {said}" in done.stderr
 
 
 def test_wrong_versions_that_somebody_wrote_are_tried_beside_the_sample(tmp_path: Path) -> None:
     wrong = (
         '[[module.wrong]]\nfind = "WEIGHT = 100"\nreplace = "WEIGHT = {}"\nnote = "another weight"\n'.format
     )
-    done = check(tmp_path, "tests/test_layers.py", wrong(10) + wrong(99.5))
+    done = check(tmp_path, "tests/test_layers.py", wrong(10) + wrong(99.5), sample=1)
     assert done.returncode == 0, done.stderr
-    assert "24 of 24 killed: 100.0%" in done.stdout
+    assert "3 of 3 killed: 100.0%" in done.stdout
 
 
 def test_a_wrong_version_whose_text_is_gone_is_named(script: ModuleType) -> None:
@@ -139,13 +148,15 @@ def test_a_wrong_version_whose_text_is_gone_is_named(script: ModuleType) -> None
         script.written(gone, SOURCE)
 
 
-def test_the_changes_that_are_held_are_noticed() -> None:
+@pytest.mark.parametrize(
+    ("only", "count"), [("dstcc/sharing.py", 2), pytest.param("", 8, marks=pytest.mark.slow)]
+)
+def test_the_changes_that_are_held_are_noticed(only: str, count: int) -> None:
     """A few wrong programs, made anew each time."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--held"], capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, str(SCRIPT), "--held", "--only", only]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "8 of 8 noticed" in done.stdout
+    assert f"{count} of {count} noticed" in done.stdout
 
 
 def test_a_held_change_that_nothing_notices_fails(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scenarios on the real kernel: the same run directory, the same bytes, twice the same."""
+"""Scenarios on the real kernel: the same run directory, the same bytes, twice the same; half in `make test-kernel`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, KernelError
 from dstcc.run import load_run
 from dstcc.scenario import TrialSetup, draw_trial, engine_config, load_scenario, load_source, parse_override
+
+from .test_guest import folders_of, processes_of
 
 MINI = Path(__file__).parent / "mini.toml"
 TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
@@ -63,6 +65,7 @@ def test_a_scenario_becomes_a_run_with_its_kernel_named(kernel: Path, tmp_path: 
     assert report.exit_code == 0, report.stderr
 
 
+@pytest.mark.kernel
 def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: Path) -> None:
     scenario, run = tmp_path / "varied.toml", tmp_path / "run"
     scenario.write_text(
@@ -72,6 +75,7 @@ def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: P
         + '[[variant]]\nlabel = "ours"\ncontroller = "dstcc-lanes"\nset = {controller_lanes = 2}\n'
     )
     words = ["--backend", "kernel", "--set", "transport.congestion=cubic", "--json", "-o", str(run)]
+    words += ["--set", "video.loop_to_s=150", "--set", "scenario.duration_s=900"]
     done = CliRunner().invoke(main, ["emulate", str(scenario), *words])
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
@@ -148,7 +152,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
 
     monkeypatch.setattr(backend, "read_result", keep)
     for seed in (1, 1, 2):
-        trial("link.0.loss.packet=0.01", "link.1.loss.packet=0.01", "scenario.duration_s=1200", seed=seed)
+        short = "video.loop_to_s=150", "scenario.duration_s=700"
+        trial("link.0.loss.packet=0.03", "link.1.loss.packet=0.03", *short, seed=seed)
     assert seen[0] == seen[1]
     assert seen[0] != seen[2]
 
@@ -162,12 +167,14 @@ def test_a_stream_uses_both_links(kernel: Path) -> None:
     assert (result.objects.complete_ns >= 0).sum() > 10
 
 
+@pytest.mark.kernel
 def test_all_of_many_handshakes_on_one_link_end(kernel: Path) -> None:
     """A listener forgets handshakes that take long while its queue is half full: it must hold twice as many."""
     _, result = trial("video.loop_to_s=100", "transport.congestion=['cubic']", path=TEN_MINUTES)
     assert (result.objects.complete_ns >= 0).all()
 
 
+@pytest.mark.kernel
 def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> None:
     _, result = trial("link.0.outages=[[500, 1900]]")
     through = result.samples.delivered_bytes[
@@ -191,6 +198,7 @@ def test_a_lane_leaves_a_layer_that_has_become_too_late(kernel: Path) -> None:
     assert objects.complete_ns.max() > objects.first_sent_ns[left].min() + 2 * setup.slot_ns
 
 
+@pytest.mark.kernel
 def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
     """By the plan, not by the doubling of repeats: the SYN of 0 s has its repeats after 8, 24, .., 504 s and would be
     answered at 704 s; that of 300 s is at 500 s, as in the simulator."""
@@ -204,6 +212,7 @@ def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
         assert begins_s < first_s <= begins_s + setup.slot_ns / 1e9 + 3
 
 
+@pytest.mark.kernel
 def test_a_later_subflow_joins_with_its_contact(kernel: Path) -> None:
     """Due after two round trips of 200 s; dark until 730 s. A join's SYN of 730 s is answered after its round trip of
     300 s, at 1,030 s, and the fourth packet ends it at 1,330 s: then data may go. One that began in the dark, at 600 s,
@@ -225,6 +234,7 @@ def test_real_payloads_cross(kernel: Path, tmp_path: Path) -> None:
     assert (result.objects.complete_ns >= 0).any()
 
 
+@pytest.mark.kernel
 def test_our_module_holds_a_fixed_window(kernel: Path) -> None:
     _, result = trial(
         "transport.congestion=fixed", "transport.fixed_cwnd_segments=[60, 30]", "scenario.duration_s=1200"
@@ -235,9 +245,10 @@ def test_our_module_holds_a_fixed_window(kernel: Path) -> None:
     assert set(samples.cwnd_segments[after & (samples.subflow == 1)].tolist()) == {30}
 
 
+@pytest.mark.kernel
 def test_a_policy_steers_real_subflows(kernel: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--backend", "kernel", "--controller", "iodst-dqn", "--set", "scenario.duration_s=1500"]
+    options = ["--backend", "kernel", "--controller", "iodst-dqn", "--set", "scenario.duration_s=1000"]
     done = CliRunner().invoke(main, ["emulate", str(MINI), *options, "-o", str(run), "--json"])
     assert done.exit_code == 0, done.stderr
     (row,) = json.loads(done.stdout)["trials"]
@@ -315,7 +326,9 @@ def test_the_earths_end_dying_in_mid_transfer_is_told(
     assert list(tmp_path.iterdir()) == [cutting]
 
 
-@pytest.mark.parametrize("room", ["8k", "36k"], ids=["at its start", "at its end"])
+@pytest.mark.parametrize(
+    "room", [pytest.param("8k", marks=pytest.mark.kernel), "36k"], ids=["at its start", "at its end"]
+)
 def test_a_full_temporary_folder_is_called_that(kernel: Path, tmp_path: Path, room: str) -> None:
     """A file system that small, mounted where only the command sees it: as root, or in a user namespace."""
     alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
@@ -361,6 +374,7 @@ def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
     console = next(tmp_path.glob("dstcc-trial-*/console.log"))
     assert str(console) in str(raised.value)
     assert (console.parent / "job.json").exists()
+    assert processes_of(os.getpid()) == [] and folders_of(os.getpid()) == []
 
 
 @pytest.mark.kernel

@@ -98,7 +98,7 @@ def test_what_is_sent_is_what_the_simulator_sends(carried: tuple[EngineConfig, E
     assert np.abs(late).max() < 0.5
 
 
-@pytest.mark.parametrize("law", ["paced", "bbr-scaled"])
+@pytest.mark.parametrize("law", [pytest.param("paced", marks=pytest.mark.kernel), "bbr-scaled"])
 @pytest.mark.usefixtures("kernel")
 def test_a_law_of_ours_finds_the_rate_that_it_finds_in_the_simulator(law: str) -> None:
     """Nothing is lost, so the packets are the same but for what a look of the program is late: where that comes to one

@@ -32,7 +32,12 @@ BOTH = [2, 3, 4, 7, 8, 9, 12, 13, 14]
 
 
 @pytest.mark.parametrize(
-    "words", [["-P", "-m", "counted_here"], ["-S", "-P", "-m", "counted_here"], ["{room}/counted_here.py"]]
+    "words",
+    [
+        ["-P", "-m", "counted_here"],
+        pytest.param(["-S", "-P", "-m", "counted_here"], marks=pytest.mark.kernel),
+        pytest.param(["{room}/counted_here.py"], marks=pytest.mark.kernel),
+    ],
 )
 def test_what_a_guest_runs_is_counted_line_by_line(kernel: Path, tmp_path: Path, words: list[str]) -> None:
     """As a command of ours is run, as hosts are, without site-packages, and as a script; it ends as it would without

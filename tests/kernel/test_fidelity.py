@@ -36,7 +36,7 @@ def test_a_stale_subflow_costs_what_was_under_way_and_not_a_send_buffer(kernel: 
     assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.4)
 
 
-@pytest.mark.parametrize("window", [4, 40])
+@pytest.mark.parametrize("window", [4, pytest.param(40, marks=pytest.mark.kernel)])
 def test_the_kernel_begins_with_the_initial_window_it_is_told(
     window: int, kernel: Path, tmp_path: Path
 ) -> None:
@@ -47,6 +47,7 @@ def test_the_kernel_begins_with_the_initial_window_it_is_told(
     assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.01)
 
 
+@pytest.mark.kernel
 def test_a_stream_of_live_video_is_bound_as_late_on_the_kernel_as_in_the_simulator(
     kernel: Path, tmp_path: Path
 ) -> None:

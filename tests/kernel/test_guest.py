@@ -133,6 +133,7 @@ print("wrong", wrong, "child", os.waitstatus_to_exitcode(os.wait()[1]) << 8 == 0
 """Rounding is a part of the processor's state that outlives system calls."""
 
 
+@pytest.mark.kernel
 def test_threads_and_children_have_a_processors_state_of_their_own(kernel: Path, tmp_path: Path) -> None:
     """What ``host.c`` does not write back is what is there already."""
     assert "wrong [] child True" in python(kernel, ROUNDING, tmp_path).console.read_text()
@@ -161,6 +162,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(kernel: Path
     assert one != other
 
 
+@pytest.mark.kernel
 def test_a_guest_that_hangs_is_ended_with_all_its_processes(kernel: Path, tmp_path: Path) -> None:
     code = (
         "import os\n"
@@ -175,7 +177,7 @@ def test_a_guest_that_hangs_is_ended_with_all_its_processes(kernel: Path, tmp_pa
     assert (tmp_path / "partial").read_text() == "so far"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.kernel)])
 def test_no_process_outlives_its_runner(kernel: Path, tmp_path: Path, number: signal.Signals) -> None:
     code = (
         "import sys; from pathlib import Path; from dstcc_kernel.guest import run\n"
@@ -207,6 +209,7 @@ def test_a_program_that_is_not_there(kernel: Path, tmp_path: Path) -> None:
     assert "/no/such: No such file" in done.console.read_text()
 
 
+@pytest.mark.kernel
 def test_memory_is_what_was_given(kernel: Path, tmp_path: Path) -> None:
     text = python(
         kernel, "print(open('/proc/meminfo').readline())", tmp_path, memory_mb=300
@@ -247,6 +250,7 @@ def test_a_kernel_that_is_not_there(tmp_path: Path) -> None:
         run(tmp_path / "linux", ["true"], out=tmp_path, seed=1, memory_mb=64, wall_s=WALL_S)
 
 
+@pytest.mark.kernel
 def test_programs_are_found_where_root_looks(kernel: Path, tmp_path: Path) -> None:
     done = run(kernel, ["sh", "-c", "command -v insmod"], out=tmp_path, seed=1, memory_mb=64, wall_s=WALL_S)
     assert done.exit_code == 0

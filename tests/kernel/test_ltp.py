@@ -86,6 +86,7 @@ def test_a_segment_weighs_no_more_than_the_simulators() -> None:
 # -------------------------------------------------------------------------------------------------- on the kernel
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_without_losses_all_leaves_and_arrives_as_in_the_simulator() -> None:
     """A look of the program is a 2,000th of a round trip of 200 s: what leaves is one late, and what it waits for."""

@@ -116,10 +116,20 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
     assert acted > 30
 
 
+def emulated(out: Path) -> str:
+    """Ten chunks; four lanes a link, as each costs time. What the command prints."""
+    settings = ("video.loop_to_s=100", "link.0.loss.packet=0.01", "transport.controller_lanes=4")
+    words = ["--seeds", "1", *(word for text in settings for word in ("--set", text))]
+    command = ["emulate", str(MINI), "--backend", "kernel", "--controller", "dstcc-lanes", *words]
+    done = CliRunner().invoke(main, [*command, "-o", str(out), "--json"])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.kernel
 def test_our_policy_steers_real_subflows_twice_the_same(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten chunks, of which few are late although a link loses 1 %; four lanes a link, as each costs time."""
     seen: list[bytes] = []
     read = read_result
 
@@ -128,17 +138,18 @@ def test_our_policy_steers_real_subflows_twice_the_same(
         return read(path, config)
 
     monkeypatch.setattr(backend, "read_result", keep)
-    settings = ("video.loop_to_s=100", "link.0.loss.packet=0.01", "transport.controller_lanes=4")
-    words = ["--seeds", "1", *(word for text in settings for word in ("--set", text))]
     for name in ("a", "b"):
-        command = ["emulate", str(MINI), "--backend", "kernel", "--controller", "dstcc-lanes", *words]
-        done = CliRunner().invoke(main, [*command, "-o", str(tmp_path / name), "--json"])
-        assert done.exit_code == 0, done.stderr
+        emulated(tmp_path / name)
     assert seen[0] == seen[1]
-    (trial,) = json.loads(done.stdout)["trials"]
+
+
+def test_our_policy_steers_real_subflows(kernel: Path, tmp_path: Path) -> None:
+    """Few chunks are late although a link loses 1 %."""
+    out = emulated(tmp_path / "run")
+    (trial,) = json.loads(out)["trials"]
     assert trial["metrics"]["weighted_layers"] > 0.3
     assert trial["metrics"]["guard_actions"] == 0
-    notes = " ".join(load_run(tmp_path / "b").meta["kernel"]["notes"])
-    assert "lanes" in notes
-    queues = load_run(tmp_path / "b").samples()["queue_bytes"].to_pylist()
+    run = load_run(tmp_path / "run")
+    assert "lanes" in " ".join(run.meta["kernel"]["notes"])
+    queues = run.samples()["queue_bytes"].to_pylist()
     assert max(queues) > 0

@@ -46,6 +46,8 @@ GROUPS = (
     "group_refusals",
     "group_held",
 )
+LONGER = ("silence", "policy", "group_bound", "group_window", "group_losses", "group_silence")
+"""Of both: for `make test-kernel`."""
 WALL_S = 120.0
 """Far above what the short checks take on a busy machine."""
 LONG_WALL_S = 3000.0
@@ -75,18 +77,18 @@ def check(
     return {entry.pop("check"): entry for entry in entries}
 
 
-def test_the_law_gives_the_same_in_the_kernel_as_in_the_simulator(kernel: Path, tmp_path: Path) -> None:
-    assert check(kernel, tmp_path, "law")["law"]["digest"] == digest()
-
-
-def test_state_actions_silence_reports_locks_rights_refusals_and_a_killed_agent(
+def test_the_law_in_the_kernel_is_the_simulators_and_the_module_does_as_it_says(
     kernel: Path, tmp_path: Path
 ) -> None:
-    check(kernel, tmp_path, *SHORT)
+    """State, actions, reports, locks, rights, refusals, a killed agent, groups, a little of the long ones."""
+    quick = [name for name in (*SHORT, *GROUPS) if name not in LONGER]
+    found = check(kernel, tmp_path, "law", *quick, "cycles=10", "fuzz=1000")
+    assert found["law"]["digest"] == digest()
 
 
-def test_a_group_shares_a_window_a_pace_and_its_room(kernel: Path, tmp_path: Path) -> None:
-    check(kernel, tmp_path, *GROUPS)
+@pytest.mark.kernel
+def test_silence_a_policy_and_further_rules_of_groups(kernel: Path, tmp_path: Path) -> None:
+    check(kernel, tmp_path, *LONGER)
 
 
 NEW_MESSAGE = "struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);\n\tstruct nlattr *more"
@@ -106,10 +108,7 @@ def test_a_report_without_memory_is_told_as_lost(kernel: Path, tmp_path: Path) -
     check(kernel, tmp_path / "out", "lost_report", folder=source.parent)
 
 
-def test_a_little_of_the_long_suites(kernel: Path, tmp_path: Path) -> None:
-    check(kernel, tmp_path, "cycles=20", "fuzz=2000")
-
-
+@pytest.mark.kernel
 def test_an_ack_costs_no_more_than_1_3_times_cubics(kernel: Path, tmp_path: Path) -> None:
     results = check(kernel, tmp_path, "ack_cost")["ack_cost"]
     print(f"cycles per ACK: {results['cycles']}, ratio to CUBIC {results['ratio']:.2f}")

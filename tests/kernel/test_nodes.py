@@ -1,4 +1,7 @@
-"""Trials over a network's nodes: namespaces that forward, links and stores with the simulator's parts."""
+"""Trials over a network's nodes: namespaces that forward, links and stores with the simulator's parts.
+
+A trial of each way of sending is in `make test`, further ones in `make test-kernel`.
+"""
 
 from __future__ import annotations
 
@@ -93,6 +96,7 @@ def compare(config: EngineConfig, carried: EngineResult, within: float, held: fl
             assert getattr(hop, name) == pytest.approx(getattr(same, name), rel=within, abs=3), name
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_an_open_loop_over_a_store_is_the_simulators() -> None:
     """All that is sent while the second link is away waits, 470 kB of it, and goes on after."""
@@ -103,7 +107,7 @@ def test_an_open_loop_over_a_store_is_the_simulators() -> None:
     assert carried.totals.delivered_payload_bytes == 120 * 15_000
 
 
-@pytest.mark.parametrize("rule", ["drop-tail", "drop-head"])
+@pytest.mark.parametrize("rule", ["drop-tail", pytest.param("drop-head", marks=pytest.mark.kernel)])
 @pytest.mark.usefixtures("kernel")
 def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simulators(rule: str) -> None:
     """Two paths begin on one link and end on another; others' datagrams come to a store, which is full, and a node
@@ -136,6 +140,7 @@ def test_paths_that_share_links_stores_that_are_full_and_restarts_are_the_simula
     assert b.lost_in_restarts_packets > 10
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_ltp_over_paths_that_share_a_link_and_a_store_is_the_simulators() -> None:
     """Both paths begin on one link, where they have one queue and half of its rate each; one has an outage ahead, which
@@ -162,6 +167,7 @@ def test_ltp_over_paths_that_share_a_link_and_a_store_is_the_simulators() -> Non
     assert sent[0] == pytest.approx(sent[1], rel=0.05)
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_a_node_keeps_what_it_holds_where_it_says_so_and_packets_wait_for_its_boot() -> None:
     """As it restarts the next link is dark: 470 kB less what comes while it boots go on after."""
@@ -179,6 +185,7 @@ def test_a_node_keeps_what_it_holds_where_it_says_so_and_packets_wait_for_its_bo
     assert 30 < carried.nodes[0].lost_in_restarts_packets < 120
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_a_connection_over_nodes_begins_with_its_window_and_has_its_timeout() -> None:
     """A window of 30 segments leaves at once; the least timeout is the scenario's, in emulated time."""
@@ -201,8 +208,8 @@ def test_a_connection_over_nodes_begins_with_its_window_and_has_its_timeout() ->
     ("transport", "within"),
     [
         ({"mode": "lanes", "lanes_per_link": 4, "congestion": "cubic"}, 0.02),
-        ({"mode": "stream", "congestion": "newreno"}, 0.1),
-        ({"mode": "coded", "congestion": "paced"}, 0.1),
+        pytest.param({"mode": "stream", "congestion": "newreno"}, 0.1, marks=pytest.mark.kernel),
+        pytest.param({"mode": "coded", "congestion": "paced"}, 0.1, marks=pytest.mark.kernel),
     ],
     ids=["lanes", "stream", "coded"],
 )
@@ -218,6 +225,7 @@ def test_controls_over_a_store_do_what_they_do_in_the_simulator(
     assert held[0] == pytest.approx(held[1], rel=0.2)
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_others_connections_go_over_a_whole_path() -> None:
     """One of others, over the same two links, takes half; it reaches Earth through the store."""

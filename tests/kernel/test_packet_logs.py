@@ -71,9 +71,16 @@ def own_folders() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getpid()}-*"))
 
 
-def test_each_end_has_what_it_sends_and_what_comes(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With logs."""
     before = own_folders()
-    run, _ = emulated(tmp_path / "logged", "--pcapng")
+    found, _ = emulated(tmp_path_factory.mktemp("packets") / "logged", "--pcapng")
+    assert own_folders() <= before
+    return found
+
+
+def test_each_end_has_what_it_sends_and_what_comes(run: Path) -> None:
     names = "frame.time_epoch", "ip.src", "tcp.srcport", "ip.id", "tcp.len", "frame.cap_len"
     sent, came = (fields(run / f"cubic+linux_s1.{end}.pcapng", *names) for end in ("spacecraft", "earth"))
     assert 0 <= float(sent[0][0]) - MISSION_0 < 0.01
@@ -92,14 +99,11 @@ def test_each_end_has_what_it_sends_and_what_comes(tmp_path: Path) -> None:
     assert 0 < lost < 0.03
     assert sum(int(row[4]) for row in own) == trial["sent_bytes"]
     assert max(int(row[5]) for row in own) <= HEADERS_BYTES
-    assert own_folders() <= before
 
 
-def test_looking_moves_times_by_less_than_a_millisecond(tmp_path: Path) -> None:
-    logged, plain = (
-        pq.read_table(emulated(tmp_path / name, *more)[0] / "chunks.parquet")
-        for name, more in (("logged", ("--pcapng",)), ("plain", ()))
-    )
+def test_looking_moves_times_by_less_than_a_millisecond(run: Path, tmp_path: Path) -> None:
+    unlogged, _ = emulated(tmp_path / "plain")
+    logged, plain = (pq.read_table(folder / "chunks.parquet") for folder in (run, unlogged))
     assert logged.column_names == plain.column_names
     for name in logged.column_names:
         for one, other in zip(logged[name].to_pylist(), plain[name].to_pylist(), strict=True):

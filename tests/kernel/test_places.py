@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
+from dstcc_kernel import module, native
 
 from dstcc.cache import cache_folder
 
@@ -71,8 +72,8 @@ def test_a_cache_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
 
 def test_a_cache_that_has_all_it_takes_may_be_read_only(kernel: Path, tmp_path: Path) -> None:
     words = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
-    once = CliRunner().invoke(main, [*words, "--congestion", "fixed", "-o", str(tmp_path / "first")])
-    assert once.exit_code == 0, once.stderr
+    native.program()
+    module.guest_module(kernel)
     cache = cache_folder()
     again = mounted(
         f"mount --bind '{cache}' '{cache}' && mount -o remount,bind,ro '{cache}'",
@@ -84,11 +85,7 @@ def test_a_cache_that_has_all_it_takes_may_be_read_only(kernel: Path, tmp_path: 
 
 def test_a_guest_whose_console_has_no_room_died_of_a_full_disk(kernel: Path, tmp_path: Path) -> None:
     """12 kB: the job's files find room, the console's first line does not."""
-    words = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
-    once = CliRunner().invoke(
-        main, [*words, "-o", str(tmp_path / "first")]
-    )  # the cache has the transfer program then
-    assert once.exit_code == 0, once.stderr
+    native.program()  # compiled before
     (tmp_path / "tmp").mkdir()
     done = mounted(
         "mount -t tmpfs -o size=12k none tmp && export TMPDIR=$PWD/tmp",
@@ -99,13 +96,10 @@ def test_a_guest_whose_console_has_no_room_died_of_a_full_disk(kernel: Path, tmp
     assert f"the disk is full: {tmp_path}/tmp has no space" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.kernel)])
 def test_an_interrupted_run_leaves_nothing(kernel: Path, tmp_path: Path, number: signal.Signals) -> None:
     """Two trials at once, in their guests by then: neither these nor their folders outlive the command."""
-    once = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
-    assert (
-        CliRunner().invoke(main, [*once, "-o", str(tmp_path / "once")]).exit_code == 0
-    )  # compiles what it takes
+    native.program()  # compiled before
     (tmp_path / "tmp").mkdir()
     words = ["emulate", str(MINI), "--backend", "kernel", "--seeds", "4", "--jobs", "2", "-o", "run"]
     process = subprocess.Popen(

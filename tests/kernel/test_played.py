@@ -1,4 +1,7 @@
-"""Links that netem has not all of: a program of ours plays them in a guest, with the simulator's line and draws."""
+"""Links that netem has not all of: a program of ours plays them in a guest, with the simulator's line and draws.
+
+A link of each kind is in `make test`, further ones in `make test-kernel`.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,11 @@ def in_slots(result: EngineResult, times_ns: Any, config: EngineConfig) -> Any:
     return np.array([result.objects.delivered_bytes[there & (times_ns <= end)].sum() for end in slots])
 
 
-@pytest.mark.parametrize("link", [STEPS, STATES, OTHERS, FRAMES], ids=["steps", "states", "others", "frames"])
+@pytest.mark.parametrize(
+    "link",
+    [*(pytest.param(link, marks=pytest.mark.kernel) for link in (STEPS, STATES, OTHERS)), FRAMES],
+    ids=["steps", "states", "others", "frames"],
+)
 @pytest.mark.usefixtures("kernel")
 def test_an_open_loop_has_the_simulators_bytes_in_every_slot(link: dict[str, Any]) -> None:
     """The same packets are lost, as the draws are those of the line's slots and frames: all is where it is in the
@@ -102,7 +109,7 @@ def test_an_open_loop_has_the_simulators_bytes_in_every_slot(link: dict[str, Any
     assert np.abs(mine - theirs).max() <= 0.01 * theirs[-1]
 
 
-@pytest.mark.parametrize("mode", ["stream", "lanes"])
+@pytest.mark.parametrize("mode", ["stream", pytest.param("lanes", marks=pytest.mark.kernel)])
 @pytest.mark.usefixtures("kernel")
 def test_tcp_over_steps_of_the_rate_is_the_simulators(mode: str) -> None:
     link = STEPS | {"loss": None}
@@ -130,6 +137,7 @@ def test_others_connections_take_from_the_link_what_they_take_in_the_simulator()
     assert carried.totals.queue_p95_s == pytest.approx(simulated.totals.queue_p95_s, rel=0.15)
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("congestion", ["paced", "cubic"])
 @pytest.mark.usefixtures("kernel")
 def test_coded_packets_see_others_connections_in_their_queue_as_in_the_simulator(congestion: str) -> None:
@@ -146,6 +154,7 @@ def test_coded_packets_see_others_connections_in_their_queue_as_in_the_simulator
     assert queue[0] == pytest.approx(queue[1], rel=0.15)
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_a_program_in_the_place_of_netem_is_netem_where_nothing_changes(
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,7 @@
-"""A sender that restarts on the kernel: a guest for each of its connections, and what was under way arrives."""
+"""A sender that restarts on the kernel: a guest for each of its connections, and what was under way arrives.
+
+Lanes with a spool and coded layers without are in `make test`, the rest in `make test-kernel`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def trial(given: Scenario) -> EngineConfig:
     return engine_config(given, setup, given.transport.congestion[0], given.transport.scheduler[0])
 
 
-@pytest.mark.parametrize("spool", [True, False])
+@pytest.mark.parametrize("spool", [True, pytest.param(False, marks=pytest.mark.kernel)])
 @pytest.mark.usefixtures("kernel")
 def test_lanes_keep_and_lose_what_they_do_in_the_simulator(spool: bool) -> None:
     config = trial(scenario(spool, mode="lanes", lanes_per_link=2))
@@ -73,7 +76,7 @@ def test_lanes_keep_and_lose_what_they_do_in_the_simulator(spool: bool) -> None:
     assert (again > 0) == spool
 
 
-@pytest.mark.parametrize("spool", [True, False])
+@pytest.mark.parametrize("spool", [pytest.param(True, marks=pytest.mark.kernel), False])
 @pytest.mark.usefixtures("kernel")
 def test_coded_layers_are_coded_anew_as_in_the_simulator(spool: bool) -> None:
     config = in_words(trial(scenario(spool, mode="coded", congestion="open-loop")))
@@ -93,6 +96,7 @@ def test_coded_layers_are_coded_anew_as_in_the_simulator(spool: bool) -> None:
     assert carried.coding.source_packets.tolist() == simulated.coding.source_packets.tolist()
 
 
+@pytest.mark.kernel
 @pytest.mark.usefixtures("kernel")
 def test_a_stream_sends_nothing_while_it_boots_and_then_what_was_kept() -> None:
     config = trial(scenario(True))

@@ -58,6 +58,7 @@ def test_a_round_trip_beyond_tcps_is_refused_where_only_a_controller_runs(name: 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.kernel
 def test_a_mission_outlives_its_agent(kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after 320 s, the process that decides leaves its windows to Reno; layers still go and come."""
     file, run, killing = tmp_path / "hand.safetensors", tmp_path / "run", tmp_path / "killing"

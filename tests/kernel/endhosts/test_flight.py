@@ -1,4 +1,4 @@
-"""Programs over links: what they see of the mission, and what a run keeps of them."""
+"""Programs over links: what they see of the mission, and what a run keeps of them; most in `make test-kernel`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def test_ping_takes_the_links_round_trip(tmp_path: Path) -> None:
     assert answers == pytest.approx([1.0, 6.0, 11.0], abs=0.2)
 
 
+@pytest.mark.kernel
 def test_each_link_has_its_own_names_and_addresses(tmp_path: Path) -> None:
     code = (
         "import os, socket\n"
@@ -98,7 +99,11 @@ def test_the_exit_code_is_the_programs(tmp_path: Path) -> None:
     flown = run(tmp_path / "a", "", "sh", "-c", "cat /proc/sys/net/ipv4/tcp_ehash_entries; exit 7")
     assert flown.code == 7
     assert int(flown.out) == 1024, "samples go through a table of the size that a host needs"
-    ended = run(tmp_path / "b", "", *python("import os, signal; os.kill(os.getpid(), signal.SIGTERM)"))
+
+
+@pytest.mark.kernel
+def test_who_ends_by_a_signal_has_its_exit_code(tmp_path: Path) -> None:
+    ended = run(tmp_path / "o", "", *python("import os, signal; os.kill(os.getpid(), signal.SIGTERM)"))
     assert ended.code == 128 + 15
 
 
@@ -232,18 +237,20 @@ def test_sockets_are_seen_over_mission_time(tmp_path: Path) -> None:
     assert rising == sorted(rising)
 
 
+SENDS = (
+    "import socket, time\n"
+    "s = socket.create_connection(('earth', 9)); time.sleep(8)\n"
+    "s.sendall(bytes(3_000_000)); s.shutdown(1); s.recv(1)"
+)
+TAKES = (
+    "python3 -S -c \"import socket; s = socket.create_server(('', 9)); c, _ = s.accept()\n"
+    'while c.recv(1 << 16): pass"'
+)
+
+
 def test_mptcp_uses_all_links(tmp_path: Path) -> None:
-    """An unmodified program's socket has a subflow on each link; without the option it has one TCP connection."""
-    code = (
-        "import socket, time\n"
-        "s = socket.create_connection(('earth', 9)); time.sleep(8)\n"
-        "s.sendall(bytes(3_000_000)); s.shutdown(1); s.recv(1)"
-    )
-    server = (
-        "python3 -S -c \"import socket; s = socket.create_server(('', 9)); c, _ = s.accept()\n"
-        'while c.recv(1 << 16): pass"'
-    )
-    with_it = run(tmp_path / "m", "--mptcp", *python(code), earth=(server,))
+    """An unmodified program's socket has a subflow on each link."""
+    with_it = run(tmp_path / "o", "--mptcp", *python(SENDS), earth=(TAKES,))
     assert with_it.code == 0, with_it.err
     sent = {
         row["link"]: row["acked_bytes"]
@@ -252,7 +259,11 @@ def test_mptcp_uses_all_links(tmp_path: Path) -> None:
     }
     assert sent.keys() == {"Relay 1", "direct"} and min(sent.values()) > 100_000
     assert max(row["further_subflows"] for row in with_it.table("connections")) == 1
-    without = run(tmp_path / "t", "", *python(code), earth=(server,))
+
+
+@pytest.mark.kernel
+def test_without_mptcp_a_socket_is_one_connection(tmp_path: Path) -> None:
+    without = run(tmp_path / "o", "", *python(SENDS), earth=(TAKES,))
     assert {row["link"] for row in without.table("sockets")} == {"Relay 1"}
     assert without.table("connections") == []
 
@@ -271,6 +282,24 @@ def test_packets_are_captured_at_both_ends(tmp_path: Path) -> None:
         assert list(dpkt.pcapng.Reader(file)) == []
 
 
+def test_the_same_seed_is_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From another folder, into another: losses, times and random bytes."""
+    script = "ping -q -c 20 -i 0.1 earth; head -c 9 /dev/urandom > file"
+    made = []
+    for name in ("one", "another folder"):
+        flown = run(tmp_path / name, "--set link.0.loss.packet=0.2 --seed 3 --pcapng", "sh", "-c", script)
+        assert flown.code == 0, flown.err
+        made.append(
+            {
+                one: (flown.folder / one).read_bytes()
+                for one in ("craft.log", "craft/file", "1-relay-1.pcapng")
+            }
+        )
+        monkeypatch.chdir(tmp_path)
+    assert made[0] == made[1]
+
+
+@pytest.mark.kernel
 def test_the_same_seed_is_the_same_bytes_from_any_folder(tmp_path: Path) -> None:
     """From another folder, into another, and by another checkout: losses, ports and sequence numbers are the same."""
     copy = tmp_path / "a checkout of somebody else's"
