@@ -1,4 +1,7 @@
-"""Little memory, full disks, odd terminals, signals: one line that says why, no traceback, no hang."""
+"""Little memory, full disks, odd terminals, signals: one line that says why, no traceback, no hang.
+
+Each kind is in `make test` for some keys and tables, for all in `make test-slow`.
+"""
 
 from __future__ import annotations
 
@@ -80,16 +83,22 @@ def test_a_key_of_many_parts(parts: int, scenario: Path) -> None:
         assert len(said.stderr) < 2000
 
 
-@pytest.mark.parametrize("odd", ["pipe", "/dev/zero", "folder"])
+READS = (
+    ("--set", "video.input=ODD", "--set", "video.synthetic="),
+    ("--set", "video.stream=ODD", "--set", "video.synthetic="),
+    ("--set", "link.0.contacts=ODD", *ENDS),
+    ("--set", "link.0.profile=ODD"),
+    ("--set", "transport.controller=ODD"),
+    ("--set", "coding.repair=ODD.json", "--congestion", "ltp"),
+)
+
+
 @pytest.mark.parametrize(
-    "words",
+    ("odd", "words"),
     [
-        ("--set", "video.input=ODD", "--set", "video.synthetic="),
-        ("--set", "video.stream=ODD", "--set", "video.synthetic="),
-        ("--set", "link.0.contacts=ODD", *ENDS),
-        ("--set", "link.0.profile=ODD"),
-        ("--set", "transport.controller=ODD"),
-        ("--set", "coding.repair=ODD.json", "--congestion", "ltp"),
+        pytest.param(odd, words, marks=() if odd == "pipe" or words == READS[5] else pytest.mark.slow)
+        for odd in ("pipe", "/dev/zero", "folder")
+        for words in READS
     ],
 )
 def test_a_path_that_is_no_file_holds_nothing_up(words: tuple[str, ...], odd: str, scenario: Path) -> None:
@@ -111,8 +120,14 @@ def test_a_path_that_is_no_file_holds_nothing_up(words: tuple[str, ...], odd: st
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("name", ["samples", "chunks", "trials"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(name, value, marks=() if name == "trials" or value is VALUES[0] else pytest.mark.slow)
+        for name in ("samples", "chunks", "trials")
+        for value in VALUES
+    ],
+)
 def test_a_value_that_is_no_number_is_named_or_left_out(
     name: str, value: float, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +173,7 @@ def test_little_memory_is_said(megabytes: int, run: Path) -> None:
     assert not run.with_name("out").exists()
 
 
-@pytest.mark.parametrize("words", [("emulate", "s.toml", "-o", "out"), ("report", "run", "-o", "page.html")])
+@pytest.mark.parametrize("words", [("emulate", "s.toml", "-o", "out"), ("report", "run", "-o", "page.md")])
 def test_a_limit_on_memory_is_no_refusal_where_it_is_enough(words: tuple[str, ...], run: Path) -> None:
     done = subprocess.run(
         [*DSTCC, *words], preexec_fn=_limit(8192), capture_output=True, text=True, check=False
@@ -189,7 +204,7 @@ def _limit(megabytes: int) -> Callable[[], None]:
 
 
 def test_a_full_disk_for_what_is_printed(run: Path) -> None:
-    words = [*DSTCC, "report", "run", "-o", "-"]
+    words = [*DSTCC, "report", "run", "-o", "-", "--format", "md"]
     with Path("/dev/full").open("w") as full:
         out = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert (out.returncode, "Traceback" in out.stderr) == (1, False)

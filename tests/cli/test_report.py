@@ -178,10 +178,11 @@ def test_a_real_run_can_be_reported(tmp_path: Path) -> None:
     assert "4–6" in page  # the RTT of the link whose delay moves: twice 2 s to 3 s
 
 
-def test_another_process_writes_the_same_bytes(run_path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["md", pytest.param("html", marks=pytest.mark.slow)])
+def test_another_process_writes_the_same_bytes(run_path: Path, tmp_path: Path, ending: str) -> None:
     pages = []
     for seed in ("1", "2"):  # of Python's string hashes, which order sets
-        output = tmp_path / f"report-{seed}.html"
+        output = tmp_path / f"report-{seed}.{ending}"
         command = [sys.executable, "-m", "dstcc_cli", "report", str(run_path), "-o", str(output)]
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed}, timeout=120)
         pages.append(output.read_bytes())

@@ -101,7 +101,9 @@ def test_without_torch_it_says_how_to_get_it(
     assert "needs torch: pip install 'dstcc[learn]'" in done.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_signal_saves(scenario: Path, tmp_path: Path, number: int, code: int) -> None:
     run = tmp_path / "run"
     command = [

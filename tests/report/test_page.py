@@ -1,3 +1,5 @@
+"""The page as text; pages of unusual runs, whose figures take seconds each, are in `make test-slow`."""
+
 from __future__ import annotations
 
 import re
@@ -17,6 +19,13 @@ QUICK = RunSpec(chunks=90, congestion=PAIR)
 OTHER = RunSpec(chunks=90, congestion=PAIR, sha="beef" * 16, name="venus")
 ONE_SEED = RunSpec(chunks=90, congestion=PAIR, seeds=(1,))
 STALLING, PICTURES = replace(ONE_SEED, stalling=True), replace(ONE_SEED, quality=True)
+FAILED = RunSpec(
+    name=HOSTILE,
+    congestion=(HOSTILE, "open-loop"),
+    seeds=(1, 2),
+    chunks=60,
+    failures={"open-loop+minrtt/s2": "</style><script>alert(3)</script>"},
+)
 VOID = {"wbr", "meta", "link", "br", "img", "hr", "input"}
 
 DRAWN = len(FIGURES) - 1
@@ -86,8 +95,9 @@ def test_the_page_has_every_part(pages: Pages) -> None:
     assert "log_uniform" in parsed.plain
 
 
-def test_ids_are_unique_and_references_resolve(pages: Pages) -> None:
-    page = pages(QUICK, OTHER)
+@pytest.mark.parametrize("specs", [(STALLING,), pytest.param((QUICK, OTHER), marks=pytest.mark.slow)])
+def test_ids_are_unique_and_references_resolve(pages: Pages, specs: tuple[RunSpec, ...]) -> None:
+    page = pages(*specs)
     ids = [attributes["id"] for _, attributes in outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="#|url\(#|aria-labelledby=")([^")]+)', page))
@@ -125,14 +135,7 @@ def test_the_page_asks_nothing_of_the_network(pages: Pages) -> None:
 
 
 def test_hostile_names_stay_text(pages: Pages) -> None:
-    spec = RunSpec(
-        name=HOSTILE,
-        congestion=(HOSTILE, "cubic"),
-        seeds=(1, 2),
-        chunks=60,
-        failures={"cubic+minrtt/s2": "</style><script>alert(3)</script>"},
-    )
-    parsed = outline(pages(spec))
+    parsed = outline(pages(FAILED))
     assert parsed.named("script") == []
     assert parsed.named("img") == []
     assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
@@ -184,14 +187,18 @@ def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Page
     "spec",
     [
         STALLING,
-        PICTURES,
-        replace(ONE_SEED, chunks=1),
-        replace(ONE_SEED, layer_bps=(9_000.0,)),
-        pytest.param(
-            replace(ONE_SEED, congestion=tuple(f"cc{i}" for i in range(10))), marks=pytest.mark.slow
+        replace(PICTURES, chunks=1, layer_bps=(9_000.0,)),
+        *(
+            pytest.param(spec, marks=pytest.mark.slow)
+            for spec in (
+                PICTURES,
+                replace(ONE_SEED, chunks=1),
+                replace(ONE_SEED, layer_bps=(9_000.0,)),
+                replace(ONE_SEED, congestion=tuple(f"cc{i}" for i in range(10))),
+            )
         ),
     ],
-    ids=["stall", "quality", "one-chunk", "one-layer", "ten-algorithms"],
+    ids=["stall", "little", "quality", "one-chunk", "one-layer", "ten-algorithms"],
 )
 def test_unusual_runs_give_a_page(pages: Pages, spec: RunSpec) -> None:
     assert len(outline(pages(spec)).named("figure")) == 4 + DRAWN
@@ -206,13 +213,14 @@ def test_stalls_and_quality_show_where_they_exist(pages: Pages) -> None:
     assert "PSNR" in quality.partition('id="glossary"')[0]
 
 
+@pytest.mark.slow
 def test_a_long_mission_stays_small(pages: Pages) -> None:
     page = pages(RunSpec(chunks=14_400, seeds=(1,)))
     assert len(page.encode()) < 3_000_000
 
 
 def test_a_sender_without_a_window_does_not_stretch_the_axis(pages: Pages) -> None:
-    page = pages(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))
+    page = pages(FAILED)
     assert ">Congestion window</h3>" in page
     assert "Without a line: open-loop+minrtt (paced, no window)." in page
     alone = pages(RunSpec(congestion=("open-loop",), seeds=(1,)), figures=False)
