@@ -149,7 +149,9 @@ def test_a_long_chunk_of_several_sizes_is_exact(layers: int) -> None:
     assert_prefixes_are_exact(list(CODEC.encode(frames, settings)), settings)
 
 
-@pytest.mark.parametrize("preset", ["medium", "fast", "ultrafast"])
+@pytest.mark.parametrize(
+    "preset", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("medium", "fast")), "ultrafast"]
+)
 def test_a_real_clip_is_exact_and_gains_with_every_layer(preset: str) -> None:
     frames, settings = frames_of(BUNNY, height=180)
     settings = replace(settings, preset=preset)

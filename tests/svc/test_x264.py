@@ -38,8 +38,19 @@ def chunks_of(units: list[AccessUnit]) -> Iterator[list[AccessUnit]]:
         yield [unit for unit in units if unit.chunk == chunk]
 
 
-@pytest.mark.parametrize("kind", ["moving", "noise", "cuts", "fade", "still"])
-@pytest.mark.parametrize(("layers", "chunk_s"), [(4, "1"), (3, "1"), (2, "0.6"), (4, "0.28")])
+KINDS, CHUNKS = ("moving", "noise", "cuts", "fade", "still"), ((4, "1"), (3, "1"), (2, "0.6"), (4, "0.28"))
+QUICK = {("moving", "0.28"), ("noise", "1"), ("cuts", "0.6"), ("fade", "0.28"), ("still", "0.6")}
+"""Each kind of video and each chunk in `make test`; the others in `make test-slow`."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "layers", "chunk_s"),
+    [
+        pytest.param(kind, layers, chunk_s, marks=() if (kind, chunk_s) in QUICK else pytest.mark.slow)
+        for kind in KINDS
+        for layers, chunk_s in CHUNKS
+    ],
+)
 def test_every_prefix_is_bit_identical(codec: Codec, make_clip, kind: str, layers: int, chunk_s: str) -> None:
     clip = make_clip(kind=kind, frames=53, seed=layers)
     settings, units = encoded(codec, clip, layers, Fraction(chunk_s))
