@@ -19,6 +19,7 @@ from dstcc.errors import InputError, RunError
 from dstcc.run import directory, load_run, write_run
 from dstcc.run.kept import kept_folder, kept_trials
 from dstcc.scenario import load_scenario, load_source, parse_override
+from tests.apart import dstcc
 from tests.made_results import toy_simulate
 
 TABLES = ("trials", "chunks", "samples", "links")
@@ -231,7 +232,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path) -> None:
     """The real command, interrupted with trials kept, leaves no run; nor does the one that goes on and is killed.
     The next --resume makes the run that nobody stopped."""
     words = [sys.executable, "-m", "dstcc_cli", "emulate", str(scenario_file), "--seeds", "25", "--jobs", "1"]
-    subprocess.run([*words, "-o", str(tmp_path / "whole")], check=True, capture_output=True, timeout=120)
+    assert dstcc(*words[3:], "-o", tmp_path / "whole").returncode == 0
     command = [*words, "-o", str(tmp_path / "run")]
     said = stopped_by(signal.SIGINT, command, lambda: kept_trials(tmp_path / "run") >= 3)
     assert "of 50 trials are kept; to continue: dstcc emulate " in said
@@ -239,7 +240,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path) -> None:
     kept = kept_trials(tmp_path / "run")
     stopped_by(signal.SIGKILL, [*command, "--resume"], lambda: kept_trials(tmp_path / "run") > kept)
     assert not (tmp_path / "run").exists()
-    subprocess.run([*command, "--resume"], check=True, capture_output=True, timeout=120)
+    assert dstcc(*command[3:], "--resume").returncode == 0
     assert tables(tmp_path / "run") == tables(tmp_path / "whole")
     assert "--resume" not in (tmp_path / "run" / "run.json").read_text()
 
