@@ -28,6 +28,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
 
 
+DEAR = ("iodst/held-out", "learning/held-out", "learning/training")
+"""Folders of `examples/` whose missions take seconds each: `make test-slow` runs them."""
+KEPT = ("iodst/held-out/table-1", "learning/held-out/flares", "learning/training/onset")
+"""One of each in `make test`, too."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the dear missions; this is before items are chosen by their marks."""
+    examples = config.rootpath / "examples"
+    for item in items:
+        if item.path.suffix == ".toml" and item.path.is_relative_to(examples):
+            name = item.path.relative_to(examples).with_suffix("").as_posix()
+            if name.startswith(DEAR) and name not in KEPT:
+                item.add_marker(pytest.mark.slow)
+
+
 # The thousands of collected items are no garbage: to look through them again and again is a share of the suite.
 gc.set_threshold(50_000)
 
