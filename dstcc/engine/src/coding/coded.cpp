@@ -49,6 +49,9 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         runs_ = runs_ && sending_.subflow(s).flight.may_be_paced_only();
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
+    sends_first_ = runs_ && links.size() == sending_.subflows();
+    for (std::size_t s = 0; s < sending_.subflows(); ++s)
+        sends_first_ = sends_first_ && sending_.subflow(s).flight.deaf();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -74,46 +77,108 @@ Time Coded::receive(Time at, std::size_t link) {
     return next;
 }
 
-// At one instant packets go first.
-Time Coded::take_until(Time to) {
+// At one instant packets go first. Nothing is over before then (see open_until()). Few are taken
+// at once, so that what leaves after they came takes their place in the cache.
+Time Coded::take_until(Time& to) {
     if (!runs_) return -1;
+    for (const Wire& wire : wires_) to = std::min(to, wire.nth_arrival(kAtOnce));
     for (Time last = -1;;) {
-        Time arrival = kNever, timer = kNever;
+        Time arrival = kNever, timer = kNever, other = kNever;
         std::size_t link = 0, s = 0;
-        for (std::size_t l = 0; l < wires_.size(); ++l)
-            if (arrivals_.at(l) < arrival) arrival = arrivals_.at(link = l);
+        for (std::size_t l = 0; l < wires_.size(); ++l) {
+            const Time at = arrivals_.at(l);
+            if (at < arrival) {
+                other = arrival - 1;
+                arrival = at;
+                link = l;
+            } else {
+                other = std::min(other, at);
+            }
+        }
         for (std::size_t i = 0; i < ranges_.size(); ++i)
             if (ack_timers_.at(i) < timer) timer = ack_timers_.at(s = i);
-        if (std::min(arrival, timer) > to || finished_) return last;
-        last = std::min(arrival, timer);
-        if (arrival <= timer)
-            arrivals_.set(link, receive(arrival, link));
-        else
+        if (std::min(arrival, timer) > to) return last;
+        if (arrival > timer) {
+            last = timer;
             receiving_.handle_timer(timer, s);
+            continue;
+        }
+        Wire& wire = wires_[link];
+        other = std::min({other, timer, to});
+        do {
+            last = arrival;
+            const DataPacket& packet = wire.front_data();
+            s = packet.sender;
+            if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(arrival, packet);
+            other = std::min(other, ack_timers_.at(s));
+            arrival = wire.pop_data();
+        } while (arrival <= other);
+        arrivals_.set(link, arrival);
     }
 }
 
-void Coded::handle_quick(Time now, std::size_t link) {
+// Whether what came was only counted.
+bool Coded::hear(Time now, std::size_t link) {
     Wire& wire = wires_[link];
     const AckPacket packet = wire.take_ack();
     const Time one_way = wire.take_stamp();
     const std::int64_t newest = wire.take_delivered();
     const std::size_t s = packet.sender;
-    if (packet.kind == kSyn) return sending_.handle_established(now, s, packet.echo_ns);
+    if (packet.kind == kSyn) {
+        sending_.handle_established(now, s, packet.echo_ns);
+        return false;
+    }
     const std::int64_t reference = sending_.subflow(s).flight.tcp().snd_una;
     const std::int64_t end = widen(reference, packet.cumulative);
-    if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(newest), end}, packet.echo_ns, one_way)) return;
+    if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(newest), end}, packet.echo_ns, one_way)) return true;
     PacketAck ack = ranges_[s].say(newest, end);
     ack.wait_ns = packet.echo_ns;
     ack.one_way_ns = one_way;
     sending_.handle_ack(now, s, ack);
+    return false;
 }
 
-// What comes back, and what its paces bring, in the order of the event loop.
+// Until when what comes back is only counted; -1: it is not.
+Time Coded::counts_until(Time now, Time until) const {
+    until = std::min(until, sending_.counts_until(now));
+    for (std::size_t l = 0; until >= now && l < wires_.size(); ++l) {
+        const Flight& flight = sending_.subflow(l).flight;
+        const std::int64_t last = flight.counts_until();
+        std::int64_t known = flight.tcp().snd_una, place = -1;
+        const auto counts = [&](const AckPacket& ack, std::int64_t newest) {
+            if (ack.kind != kPlain || (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
+                return false;
+            const std::int64_t before = known;
+            place = newest;
+            known = widen(known, ack.cumulative);
+            return known > before && known <= last;
+        };
+        until = wires_[l].acks_while(until, counts) - 1;
+    }
+    return until;
+}
+
+void Coded::count(Time until) {
+    for (;;) {
+        std::size_t link = 0;
+        for (std::size_t l = 1; l < wires_.size(); ++l)
+            if (answers_.at(l) < answers_.at(link)) link = l;
+        const Time at = answers_.at(link);
+        if (at > until) return;
+        Wire& wire = wires_[link];
+        const AckPacket packet = wire.take_ack();
+        const Time one_way = wire.take_stamp();
+        wire.take_delivered();
+        const std::int64_t known = sending_.subflow(link).flight.tcp().snd_una;
+        sending_.count(at, link, widen(known, packet.cumulative), packet.echo_ns, one_way);
+    }
+}
+
+// What comes back, and what its paces bring, in the order of the event loop. What is only counted may be so later.
 void Coded::run_on(Time until) {
     if (!runs_) return;
     const std::size_t subflows = ranges_.size();
-    for (;;) {
+    for (Time counted = -1;;) {
         Time answer = kNever, pace = kNever, timer = kNever;
         std::size_t link = 0, s = 0;
         for (std::size_t l = 0; l < wires_.size(); ++l)
@@ -124,10 +189,16 @@ void Coded::run_on(Time until) {
         }
         const Time next = std::min(answer, pace);
         if (next > until || next >= timer) return;
-        if (answer <= pace)
-            handle_quick(next, link);
-        else
-            handle_pace(next, s);
+        const Time alone = std::min(until, timer - 1);
+        if (sends_first_ && counted < next) counted = counts_until(next, alone);
+        if (answer <= pace) {
+            if (answer <= counted)
+                count(std::min({counted, alone, pace}));
+            else if (!hear(next, link))
+                counted = -1;
+            continue;
+        }
+        if (!sending_.send_on(std::max(std::min(alone, counted), std::min(alone, answer - 1)))) handle_pace(pace, s);
     }
 }
 

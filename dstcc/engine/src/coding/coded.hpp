@@ -17,7 +17,7 @@ public:
     Coded& operator=(const Coded&) = delete;
     void begin(PacketLog*) { sending_.begin(); }
 
-    void handle_quick(Time now, std::size_t link);
+    void handle_quick(Time now, std::size_t link) { hear(now, link); }
     void handle_timer(Time now, std::size_t head);
     void handle_pace(Time now, std::size_t s);  // among its timers
     Time handle_release(Time now) { return sending_.handle_release(now); }
@@ -31,7 +31,7 @@ public:
     Time apart_until() const { return open_until(); }
     static constexpr bool kRuns = true;
     void run_on(Time until);
-    Time take_until(Time to);
+    Time take_until(Time& to);
     bool finished() const { return finished_; }
     Time open_until() const {
         if (sending_.released() == config_.objects.size()) return -1;
@@ -66,12 +66,17 @@ public:
     BlockOutcome block(std::size_t block) const { return block_outcome(sending_, receiving_, map_, headers_, block); }
 
 private:
+    static constexpr std::int64_t kAtOnce = 1024;  // packets of a link
+    bool hear(Time now, std::size_t link);
+    Time counts_until(Time now, Time until) const;
+    void count(Time until);
     void add(std::size_t link, const Link& on, const ContactPlan& plan, const PathPlans::Ends& ends);
 
     const EngineConfig& config_;
     QuickHeads arrivals_, answers_;
     Timers timers_, ack_timers_;
     bool runs_;
+    bool sends_first_;  // all that comes back is only counted, over one subflow a link
     Time last_deadline_ns_ = -1;
     BlockMap map_;
     BlockHeaders headers_;

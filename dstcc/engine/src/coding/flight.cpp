@@ -12,9 +12,8 @@ constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
 constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in a round trip, or one of so many packets
 constexpr std::int64_t kPrefetch = 8;   // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
+constexpr Time kExact = Time{1} << 50;  // a double has as many nanoseconds
 constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
-
-enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4, kDoubted = 8 };
 
 }  // namespace
 
@@ -25,7 +24,9 @@ Flight::Flight(const TransportConfig& transport, std::unique_ptr<CongestionContr
       takes_acks_(control_->takes_acks()),
       wants_rates_(control_->wants_rates()),
       wants_queue_(control_->wants_queue()),
+      wants_reports_(control_->wants_reports()),
       owns_window_(control_->owns_window()),
+      deaf_(!control_->heeds_answers() && !tells_sends_),
       constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = tcp_.initial_cwnd = transport.initial_cwnd;
@@ -50,39 +51,21 @@ double Flight::rate() const {
     return static_cast<double>(tcp_.cwnd) * tcp_.wire_bytes / static_cast<double>(tcp_.srtt_ns);
 }
 
-// As tcp/sender.hpp's.
-void Flight::pace(Time now, std::uint32_t wire_bytes) {
-    if (tells_sends_) control_->on_sent(tcp_, now);
-    if (tcp_.pacing_bytes_per_ns <= 0) return;
-    auto gap = static_cast<Time>(wire_bytes / (tcp_.pacing_bytes_per_ns * press_) + 0.5);
-    if (tcp_.linux_pacing) {
-        if (tcp_.snd_nxt < kUnpacedSegments) return;
-        gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);
-    }
-    tcp_.pacing_until_ns = std::max(tcp_.pacing_until_ns, now) + gap;
+// With the first packet after a time in which nothing was in flight.
+void Flight::leave_rest(Time now) {
+    control_->on_event(tcp_, CaEvent::kIdleRestart, now);
+    if (tcp_.packets_out() == 0) tcp_.first_sent_ns = tcp_.delivered_ns = progress_ns_ = now;
 }
 
-std::int64_t Flight::append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
-    if (tcp_.in_flight() == 0) {
-        control_->on_event(tcp_, CaEvent::kIdleRestart, now);
-        if (tcp_.packets_out() == 0) tcp_.first_sent_ns = tcp_.delivered_ns = progress_ns_ = now;
-    }
-    const std::uint8_t flags = tcp_.app_limited != 0 ? kLimited : 0;
-    packets_.push_back({now, block, object, bytes, flags});
-    if (wants_rates_)
-        stamps_.push_back({static_cast<std::uint32_t>(tcp_.delivered), static_cast<float>(now - tcp_.delivered_ns),
-                           static_cast<float>(now - tcp_.first_sent_ns)});
-    probing_ = false;
-    tcp_.last_sent_ns = now;
-    const std::int64_t number = tcp_.snd_nxt++;
-    DSTCC_CHECK(packets_.end() == tcp_.snd_nxt, "a record per packet in flight");
-    pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    return number;
+void Flight::stamp(Time now) {
+    stamps_.push_back({static_cast<std::uint32_t>(tcp_.delivered), static_cast<float>(now - tcp_.delivered_ns),
+                       static_cast<float>(now - tcp_.first_sent_ns)});
 }
 
 void Flight::watch_queue(Time now, const QueueSeen& seen) {
     const Time gap = control_->on_queue(tcp_, seen, now);
-    tcp_.pacing_until_ns = now + static_cast<Time>(static_cast<double>(gap) / press_ + 0.5);
+    const bool as_it_is = press_ == 1 && gap < kExact;
+    tcp_.pacing_until_ns = now + (as_it_is ? gap : static_cast<Time>(static_cast<double>(gap) / press_ + 0.5));
 }
 
 void Flight::finish_sending(bool starved, bool window_full) {
@@ -112,9 +95,9 @@ Time Flight::answered_by(Time sent) const {
 Time Flight::next_timer() const {
     if (!established_ || tcp_.in_flight() == 0) return kNever;
     const Time sent = packets_[tcp_.snd_una].sent_ns, timeout = probe_timeout();
-    if (control_->wants_reports() && backoff_ == 0)
+    if (wants_reports_ && backoff_ == 0)
         return std::min(loss_ns_, std::max(answered_by(sent), sent < resumed_ns_ ? answered_by(resumed_ns_) : 0));
-    if (control_->wants_reports() && rate() > 0) {
+    if (wants_reports_ && rate() > 0) {
         const auto packets = static_cast<Time>(kProbes * tcp_.wire_bytes / rate());
         return std::min(loss_ns_, tcp_.last_sent_ns + std::max(tcp_.srtt_ns / kProbes, packets));
     }
@@ -135,7 +118,7 @@ bool Flight::handle_timer(Time now) {
     ++timeouts_;
     if (backoff_ < kMaxBackoff) ++backoff_;
     probing_ = true;
-    if (control_->wants_reports()) doubt(now);
+    if (wants_reports_) doubt(now);
     return true;
 }
 
@@ -237,19 +220,21 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     for (int i = 0; i < ack.count; ++i)
         for (std::int64_t n = std::max(ack.ranges[i].begin, tcp_.snd_una); n < ack.ranges[i].end; ++n) take(n, latest);
     const auto delivered = static_cast<std::int64_t>(fates_.size());
+    std::int64_t bytes = 0;
+    for (const Fate& fate : fates_) bytes += fate.packet.bytes;
     Time rtt_ns = -1;
-    if (delivered > 0) note_delivery(now);
+    if (delivered > 0) note_delivery(now, fates_.front().packet.sent_ns);
     if (newest > largest_) rtt_ns = take_newest(now, newest, latest, ack.wait_ns);
     if (judge(now, largest_)) reduce(now);
     advance();
-    control_window(now, latest, delivered, in_flight, lost, rtt_ns);
+    control_window(now, latest, delivered, bytes, in_flight, lost, rtt_ns);
     DSTCC_CHECK(tcp_.cwnd >= 1 && tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.in_flight() >= 0,
                 "the scoreboard adds up");
 }
 
-// Of packets that were in flight.
-void Flight::note_delivery(Time now) {
-    const Time sent = fates_.front().packet.sent_ns, foreseen = tcp_.srtt_ns + planned_wait(sent);
+// Of packets that were in flight, of which the first was sent then.
+void Flight::note_delivery(Time now, Time sent) {
+    const Time foreseen = tcp_.srtt_ns + planned_wait(sent);
     spare_.sample(foreseen - (now - sent), now, kSilenceRtts * tcp_.srtt_ns);
     tcp_.delivered_ns = progress_ns_ = now;
     if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
@@ -271,41 +256,62 @@ Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Ti
     return rtt_ns;
 }
 
+// Off the front, and into heard().
+[[gnu::always_inline]] inline Flight::Row Flight::take_row(std::int64_t end, Time one_way_ns) {
+    heard_.clear();
+    Row row;
+    row.oldest_ns = packets_.front().sent_ns;
+    tcp_.delivered += static_cast<std::uint64_t>(end - tcp_.snd_una);
+    for (Heard* group = nullptr; tcp_.snd_una < end; ++tcp_.snd_una) {
+        const SentPacket& packet = packets_.front();
+        const bool doubted = (packet.flags & kDoubted) != 0;
+        if (group == nullptr || group->block != packet.block || group->object != packet.object ||
+            group->doubted != doubted) {
+            group = &heard_.emplace_back();
+            group->block = packet.block;
+            group->object = packet.object;
+            group->doubted = doubted;
+            group->first_ns = packet.sent_ns;
+        }
+        ++group->packets;
+        group->bytes += packet.bytes;
+        row.bytes += packet.bytes;
+        row.latest.sent_ns = group->last_ns = packet.sent_ns;
+        packets_.pop_front();
+        packets_.prefetch_ahead(kPrefetch);
+    }
+    tcp_.one_way_ns = clock_ && clock_->waits_there(row.latest.sent_ns) > 0 ? -1 : one_way_ns;
+    return row;
+}
+
 bool Flight::handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_ns) {
     if (newest.begin > tcp_.snd_una || newest.end <= tcp_.snd_una || tcp_.snd_una != largest_ + 1) return false;
     if (loss_ns_ != kNever || !paced_only()) return false;
     DSTCC_CHECK(newest.end <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
-    fates_.clear();
-    tcp_.one_way_ns = one_way_ns;
     const std::int64_t in_flight = tcp_.in_flight(), delivered = newest.end - tcp_.snd_una;
-    Latest latest;
-    while (tcp_.snd_una < newest.end) {
-        const SentPacket& packet = packets_.front();
-        fates_.push_back({packet, false, (packet.flags & kDoubted) != 0});
-        latest.sent_ns = packet.sent_ns;
-        packets_.pop_front();
-        packets_.prefetch_ahead(kPrefetch);
-        ++tcp_.snd_una;
-    }
-    if (clock_ && clock_->waits_there(latest.sent_ns) > 0) tcp_.one_way_ns = -1;
-    tcp_.delivered += static_cast<std::uint64_t>(delivered);
-    note_delivery(now);
-    const Time rtt_ns = take_newest(now, newest.end - 1, latest, wait_ns);
-    control_window(now, latest, delivered, in_flight, tcp_.lost, rtt_ns);
+    const Row row = take_row(newest.end, one_way_ns);
+    note_delivery(now, row.oldest_ns);
+    const Time rtt_ns = take_newest(now, newest.end - 1, row.latest, wait_ns);
+    control_window(now, row.latest, delivered, row.bytes, in_flight, tcp_.lost, rtt_ns);
     return true;
 }
 
+void Flight::count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns) {
+    const Row row = take_row(end, one_way_ns);
+    note_delivery(now, row.oldest_ns);
+    take_newest(now, end - 1, row.latest, wait_ns);
+    tcp_.first_sent_ns = row.latest.sent_ns;
+}
+
 // As tcp/sender_acks.cpp's, of packets that are never sent again.
-void Flight::control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t in_flight,
-                            std::uint64_t lost, Time rtt_ns) {
+void Flight::control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t delivered_bytes,
+                            std::int64_t in_flight, std::uint64_t lost, Time rtt_ns) {
     if (delivered > 0) control_->pkts_acked(tcp_, delivered, rtt_ns, now);
     bool governed = false;
     if (takes_acks_) {
         RateSample sample;
         sample.acked_sacked = delivered;
-        if (wants_queue_)
-            for (const Fate& fate : fates_)
-                if (!fate.lost) sample.acked_bytes += fate.packet.bytes + tcp_.wire_bytes - tcp_.mss_bytes;
+        if (wants_queue_) sample.acked_bytes = delivered_bytes + delivered * (tcp_.wire_bytes - tcp_.mss_bytes);
         sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
         sample.prior_in_flight = in_flight;
         sample.rtt_ns = rtt_ns;

@@ -57,6 +57,15 @@ struct Fate {
     bool known = true;     // no: nothing came of it in time, nor of what was sent later
 };
 
+// Packets of one object, or repair packets of one block, that an ACK names one after another.
+struct Heard {
+    std::uint32_t block, object;
+    std::uint32_t packets = 0;
+    bool doubted;  // that was said before of them
+    std::int64_t bytes = 0;
+    Time first_ns, last_ns = 0;  // when they were sent
+};
+
 class Flight {
 public:
     Flight(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, const TcpState& initial);
@@ -69,6 +78,15 @@ public:
     bool paced_only() const {
         return established_ && tcp_.cwnd >= kInfiniteWindow && may_be_paced_only() && !probing_ && backoff_ == 0;
     }
+    // What it hears bears on nothing that it sends.
+    bool deaf() const { return deaf_; }
+    // Whether it only counts what follows all that is known up to counts_until(), and something is left in flight then: what is sent
+    // meanwhile, and for the least timeout at least, may be sent before that is heard.
+    bool only_counts() const {
+        return deaf_ && tcp_.snd_una == largest_ + 1 && loss_ns_ == kNever && paced_only() && tcp_.in_flight() > 0;
+    }
+    std::int64_t counts_until() const { return std::min(round_end_ + 1, tcp_.snd_nxt - 1); }
+    Time least_timeout() const { return constants_.rto_min; }
     bool probing() const { return probing_; }
     bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
     Time pacing_until() const { return tcp_.pacing_until_ns; }
@@ -84,7 +102,7 @@ public:
     }
     void set_spare(Time spare) { tcp_.spare_ns = spare; }
     bool wants_queue() const { return wants_queue_; }
-    bool wants_reports() const { return control_->wants_reports(); }
+    bool wants_reports() const { return wants_reports_; }
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t bytes() const { return packets_.bytes() + stamps_.bytes(); }  // of its records
@@ -92,7 +110,19 @@ public:
     double rate() const;
 
     void establish(Time now, Time rtt);
-    std::int64_t append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    [[gnu::always_inline]] std::int64_t append(Time now, std::uint32_t block, std::uint32_t object,
+                                               std::uint16_t bytes) {
+        if (__builtin_expect(tcp_.in_flight() == 0, 0)) leave_rest(now);
+        const std::uint8_t flags = tcp_.app_limited != 0 ? std::uint8_t{kLimited} : std::uint8_t{0};
+        packets_.emplace_back() = {now, block, object, bytes, flags};
+        if (wants_rates_) stamp(now);
+        probing_ = false;
+        tcp_.last_sent_ns = now;
+        const std::int64_t number = tcp_.snd_nxt++;
+        DSTCC_CHECK(packets_.end() == tcp_.snd_nxt, "a record per packet in flight");
+        if (!wants_queue_ || tells_sends_) pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
+        return number;
+    }
     // What its own queue was around a packet that has left; for controls that use it.
     void watch_queue(Time now, const QueueSeen& seen);
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
@@ -101,6 +131,9 @@ public:
     void handle_ack(Time now, const PacketAck& ack);
     // The same, where it names as new what follows all that is known, and no gap: `end` is its last. False if it is not so.
     bool handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_ns);
+    // The same of one that is only counted.
+    void count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns);
+    const std::vector<Heard>& heard() const { return heard_; }  // of the last of these
     void pass_slot(Time now) {
         if (established_) control_->on_slot(tcp_, now);
     }
@@ -112,6 +145,7 @@ public:
     const std::vector<Fate>& fates() const { return fates_; }
 
 private:
+    enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4, kDoubted = 8 };
     struct Latest {  // of the packets that an ACK covers, the one sent last
         Time sent_ns = -1;
         RateStamp stamp;
@@ -121,7 +155,13 @@ private:
     Time planned_wait(Time sent) const { return clock_ ? clock_->waits_both(sent) : 0; }
     Time answered_by(Time sent) const;
     bool take(std::int64_t number, Latest& latest);
-    void note_delivery(Time now);
+    struct Row {  // of packets that an ACK names one after another
+        Time oldest_ns;
+        std::int64_t bytes = 0;
+        Latest latest{};
+    };
+    Row take_row(std::int64_t end, Time one_way_ns);
+    void note_delivery(Time now, Time sent);
     Time take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns);
     void doubt(Time now);
     void take_rtt(Time now, Time sample);
@@ -131,18 +171,40 @@ private:
     void reduce(Time now);
     void collapse(Time now);
     void leave_reduction(Time now);
-    void control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t in_flight,
-                        std::uint64_t lost, Time rtt_ns);
-    void pace(Time now, std::uint32_t wire_bytes);
+    void control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t delivered_bytes,
+                        std::int64_t in_flight, std::uint64_t lost, Time rtt_ns);
+    void leave_rest(Time now);
+    void stamp(Time now);
+    // As tcp/sender.hpp's.
+    void pace(Time now, std::uint32_t wire_bytes) {
+        if (tells_sends_) control_->on_sent(tcp_, now);
+        if (tcp_.pacing_bytes_per_ns <= 0) return;
+        const double rate = tcp_.pacing_bytes_per_ns * press_;
+        if (rate != gap_rate_ || wire_bytes != gap_bytes_) {
+            gap_rate_ = rate;
+            gap_bytes_ = wire_bytes;
+            gap_ns_ = static_cast<Time>(wire_bytes / rate + 0.5);
+        }
+        Time gap = gap_ns_;
+        if (tcp_.linux_pacing) {
+            if (tcp_.snd_nxt < kUnpacedSegments) return;
+            gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);
+        }
+        tcp_.pacing_until_ns = std::max(tcp_.pacing_until_ns, now) + gap;
+    }
 
     TcpState tcp_;
     std::optional<AnswerClock> clock_;  // of those that have a contact plan
     std::unique_ptr<CongestionControl> control_;
-    bool tells_sends_, takes_acks_, wants_rates_, wants_queue_, owns_window_;
+    bool tells_sends_, takes_acks_, wants_rates_, wants_queue_, wants_reports_, owns_window_, deaf_;
     const ConstantsNs& constants_;
     BlockRing<SentPacket> packets_;
     BlockRing<RateStamp> stamps_;  // beside them, for controls that take samples
     std::vector<Fate> fates_;
+    std::vector<Heard> heard_;
+    double gap_rate_ = 0;  // a packet of so many bytes at that pace keeps the next for so long
+    std::uint32_t gap_bytes_ = 0;
+    Time gap_ns_ = 0;
     bool established_ = false;
     RttEstimator rtt_;
     WindowedMin min_rtt_;

@@ -21,6 +21,11 @@ public:
         lost_ /= 2;
         heard_ /= 2;
     }
+    // So many that arrived.
+    void arrived(std::uint32_t packets) {
+        for (; packets > 0 && heard_ + packets >= kMemory; --packets) packet(false);
+        heard_ += packets;
+    }
     // Of a block whose packets' fates are all known.
     void block(double packets, double lost) {
         const double p = share(), expected = packets * p;

@@ -16,8 +16,11 @@ public:
     };
     // The next number in a row or beyond it, whose predecessors are all known by then.
     void note(std::int64_t number, Time at, Time one_way) {
-        if (ranges_.empty() || ranges_[newest()].range.end != number) ranges_.push_back({{number, number}, 0, 0});
-        ranges_[newest()] = {{ranges_[newest()].range.begin, number + 1}, at, one_way};
+        if (ranges_.empty() || ranges_.back().range.end != number) ranges_.push_back({{number, number}, 0, 0});
+        Arrived& last = ranges_.back();
+        last.range.end = number + 1;
+        last.at_ns = at;
+        last.one_way_ns = one_way;
     }
     bool empty() const { return ranges_.empty(); }
     std::int64_t newest() const { return ranges_.end() - 1; }

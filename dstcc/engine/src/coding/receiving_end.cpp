@@ -39,7 +39,7 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     to.ranges->note(number, now_, now_ - packet.sent_ns);
     if (packet.order != kNoBlock) take(packet);
     if (++to.pending >= kPacketsAnAck || gap) return answer(i);
-    if (delayed_acks_.at(i) == kNever) delayed_acks_.set(i, now_ + ack_delay_);
+    if (to.due_ns == kNever) set_due(i, now_ + ack_delay_);
 }
 
 void CodedReceivingEnd::take(const DataPacket& packet) {
@@ -99,7 +99,7 @@ void CodedReceivingEnd::answer(std::size_t i) {
     Receiver& to = receivers_[i];
     if (to.reports) {
         const Time fits = to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to)));
-        if (fits > now_) return delayed_acks_.set(i, fits);
+        if (fits > now_) return set_due(i, fits);
     }
     send_ack(i);
 }
@@ -116,7 +116,7 @@ std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to) const {
 void CodedReceivingEnd::send_ack(std::size_t i) {
     Receiver& to = receivers_[i];
     to.pending = 0;
-    delayed_acks_.set(i, kNever);
+    to.due_ns = kNever;
     const std::uint32_t bytes = ack_bytes(to);
     to.told = named_next(to);
     const AckRanges::Arrived& newest = to.ranges->at(to.told);
@@ -132,7 +132,10 @@ void CodedReceivingEnd::send_ack(std::size_t i) {
 
 void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {
     now_ = now;
+    const Time due = receivers_[i].due_ns;
     delayed_acks_.set(i, kNever);
+    if (due > now_) return set_due(i, due);
+    receivers_[i].due_ns = kNever;
     if (receivers_[i].pending > 0) answer(i);
 }
 

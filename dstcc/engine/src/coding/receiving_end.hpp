@@ -68,6 +68,7 @@ private:
         int pending = 0;         // packets not yet acknowledged
         std::int64_t told = -1;  // the newest range of the last report
         Time report_ns = 0;      // no report before
+        Time due_ns = kNever;    // of its timer, which may go off before
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
@@ -75,6 +76,10 @@ private:
     void complete(std::uint32_t object);
     std::int64_t named_next(const Receiver& to) const;  // the newest range of its next ACK
     std::uint32_t ack_bytes(const Receiver& to) const;
+    void set_due(std::size_t i, Time at) {
+        receivers_[i].due_ns = at;
+        if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);
+    }
     void answer(std::size_t i);
     void send_ack(std::size_t i);
 

@@ -16,6 +16,43 @@ void CodedSendingEnd::take_fates(std::size_t s) {
     plan_again();
 }
 
+// The same of packets that arrived, one after another.
+void CodedSendingEnd::take_heard(std::size_t s) {
+    Subflow& over = subflows_[s];
+    for (const Heard& heard : over.flight.heard()) {
+        losses_.arrived(heard.packets);
+        over.heard += heard.packets;
+        over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
+        over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
+        over.delivered_bytes += heard.bytes;
+        if (heard.block == kNoBlock) continue;
+        if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
+        const std::uint32_t number = block_in(heard.block);
+        // With the last one all may be known, after others have brought it back.
+        const bool ends = sent_[number].closed && sent_[number].under_way == heard.packets && heard.packets > 1;
+        if (ends) count_arrived(heard, heard.packets - 1);
+        count_arrived(heard, ends ? 1 : heard.packets);
+    }
+    plan_again();
+}
+
+void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
+    const std::uint32_t number = block_in(heard.block);
+    BlockSending& block = sent_[number];
+    if (interleaved(number)) {
+        WordSending& word = word_of(heard.block);
+        word.under_way -= packets;
+        if (heard.doubted) word.doubted -= packets;
+        word.arrived += packets;
+    }
+    block.under_way -= packets;
+    if (heard.doubted) block.doubted -= packets;
+    block.arrived += packets;
+    if (!block.closed) return;
+    note_all_known(block);
+    if (!block.over && enough(number)) end(number);
+}
+
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
@@ -190,8 +227,9 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
 // More is lost than some blocks were planned for whose packets are still under way: what they get now may be in time. Only under a
 // law that tells a channel's losses from a full queue's, which must not be answered by more packets.
 void CodedSendingEnd::plan_again() {
+    if (!coding_.automatic || !subflows_[0].flight.wants_reports()) return;
     const auto share = static_cast<float>(losses_.share());
-    if (!coding_.automatic || share <= kRisen * least_share_ || !subflows_[0].flight.wants_reports()) return;
+    if (share <= kRisen * least_share_) return;
     for (const double steered : action_.repair)
         if (steered >= 0) return;
     least_share_ = share;

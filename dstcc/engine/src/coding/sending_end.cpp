@@ -50,6 +50,7 @@ void CodedSendingEnd::add(Subflow subflow) {
     if (!transport_.handshake) subflow.flight.set_clock(subflow.clock);
     subflows_.push_back(std::move(subflow));
     arrival_ns_.push_back(kNever);
+    going_.emplace_back();
 }
 
 void CodedSendingEnd::begin() {
@@ -155,6 +156,19 @@ void CodedSendingEnd::handle_slot(Time now) {
     drop_expired();
 }
 
+// Onto its link, and into its own record.
+inline void CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+    Subflow& subflow = subflows_[s];
+    const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
+    const std::int64_t before = subflow.flight.wants_queue() ? subflow.out.queue_bytes(now_) : 0;
+    const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
+    if (wait >= 0) waits_.add(wait);
+    if (subflow.flight.wants_queue())
+        subflow.flight.watch_queue(
+            now_, {before, subflow.out.queue_bytes(now_), bytes + header_bytes_, now_ + subflow.out.queue_ns(now_)});
+    ++subflow.sent;
+}
+
 // ---------------------------------------------------------------------------------------------------------- in runs
 
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
@@ -166,7 +180,7 @@ bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait
         if (now >= subflows_[static_cast<std::size_t>(lowest(looked_at))].change_ns) return false;
     if (!subflow.flight.handle_next_ack(now, newest, wait_ns, one_way_ns)) return false;
     now_ = now;
-    take_fates(s);
+    take_heard(s);
     if (paces_.at(s) <= now_ || (queued_ > 0 && ready_ != 0))
         pump(s);
     else
@@ -200,6 +214,94 @@ bool CodedSendingEnd::send_next(Time now, std::size_t s) {
         pump(s);
     }
     return true;
+}
+
+bool CodedSendingEnd::send_on(Time until) {
+    if (ready_ != 0 || next_ == kNoObject || layers_[next_].first_sent_ns < 0) return false;
+    const std::uint32_t object = next_, number = map_.block_of(object);
+    LayerSending& layer = layers_[object];
+    const auto full = static_cast<std::uint16_t>(transport_.mss_bytes);
+    std::int64_t left = objects_.payload_bytes[object] - layer.offset;
+    if (left <= full || interleaved(number)) return false;
+    BlockSending& block = sent_[number];
+    for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s), -1, -1, 0, 0};
+    until = std::min(until, next_until_ns_);
+    std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
+    while (left > full) {
+        std::size_t s = 0;
+        for (std::size_t i = 1; i < subflows_.size(); ++i)
+            if (going_[i].pace_ns < going_[s].pace_ns) s = i;
+        Going& going = going_[s];
+        const Time now = going.pace_ns;
+        if (now > until) break;
+        if (going.packets == 0) look_at(s, object);
+        Subflow& subflow = subflows_[s];
+        if (now > going.until_ns) break;
+        if (going.due_ns != kNever &&
+            now + subflow.out.queue_ns(now) + subflow.out.slot_ns() + going.one_way_ns > going.due_ns)
+            break;
+        now_ = now;
+        put(s, in_block(number, 0), object, full);
+        if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
+        block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
+        ++going.packets;
+        left -= full;
+        going.pace_ns = subflow.flight.pacing_until();
+        if (going.pace_ns <= now) stopped = s;
+        if (going.pace_ns <= now || subflow.one_way_ns() != going.one_way_ns) break;
+    }
+    std::uint32_t sent = 0;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        if (going_[s].packets == 0) continue;
+        sent += going_[s].packets;
+        paces_.set(s, s == stopped ? kNever : going_[s].pace_ns);
+    }
+    if (sent == 0) return false;
+    const std::int64_t bytes = std::int64_t{sent} * full;
+    layer.offset += bytes;
+    layer.sent_bytes += bytes;
+    source_payload_ += bytes;
+    backlog_ -= bytes;
+    block.source += sent;
+    block.under_way += sent;
+    block.symbol_bytes = std::max(block.symbol_bytes, full);
+    level_with(object).begun = object;
+    data_packets_ += sent;
+    packets_in_runs_ += sent;
+    if (stopped < subflows_.size()) pump(stopped);
+    return true;
+}
+
+// Until when it goes on by itself, and when a packet of the object must be there.
+void CodedSendingEnd::look_at(std::size_t s, std::uint32_t object) {
+    const Subflow& subflow = subflows_[s];
+    Going& going = going_[s];
+    const Flight& flight = subflow.flight;
+    const bool goes =
+        flight.paced_only() && flight.tcp().in_flight() > 0 && flight.pacing_until() <= going.pace_ns && subflow.up;
+    going.until_ns = !goes ? -1 : transport_.handshake ? kNever : subflow.change_ns - 1;
+    going.one_way_ns = subflow.one_way_ns();
+    const Time deadline = objects_.deadline_ns[object];
+    going.due_ns = !deadlines_ || deadline == kNever
+                       ? kNever
+                       : deadline - std::min(length_of(map_.block_of(object)), latest(object, s));
+}
+
+void CodedSendingEnd::count(Time now, std::size_t s, std::int64_t end, Time wait_ns, Time one_way_ns) {
+    now_ = now;
+    subflows_[s].flight.count(now, end, wait_ns, one_way_ns);
+    take_heard(s);
+    arm(s);
+}
+
+Time CodedSendingEnd::counts_until(Time now) const {
+    Time until = plans() ? next_plan_ns_ - 1 : kNever;
+    for (const Subflow& subflow : subflows_) {
+        if (!subflow.flight.only_counts()) return -1;
+        until = std::min(until, now + subflow.flight.least_timeout());
+        if (!transport_.handshake) until = std::min(until, subflow.change_ns - 1);
+    }
+    return until;
 }
 
 // ---------------------------------------------------------------------------------------------------------- going out
@@ -318,15 +420,7 @@ void CodedSendingEnd::arm(std::size_t s) {
 }
 
 void CodedSendingEnd::transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
-    Subflow& subflow = subflows_[s];
-    const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
-    const std::int64_t before = subflow.flight.wants_queue() ? subflow.out.queue_bytes(now_) : 0;
-    const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
-    if (wait >= 0) waits_.add(wait);
-    if (subflow.flight.wants_queue())
-        subflow.flight.watch_queue(
-            now_, {before, subflow.out.queue_bytes(now_), bytes + header_bytes_, now_ + subflow.out.queue_ns(now_)});
-    ++subflow.sent;
+    put(s, block, object, bytes);
     ++data_packets_;
     if (first_send_ns_ < 0) first_send_ns_ = now_;
 }

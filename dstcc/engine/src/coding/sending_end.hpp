@@ -104,6 +104,11 @@ public:
     // the next packet of a layer. False where it is more than that, and nothing was done
     bool hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns);
     bool send_next(Time now, std::size_t s);
+    // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
+    bool send_on(Time until);
+    // Until when ACKs that follow all that is known are only counted: sends may go before those of the time until then. -1: they are not.
+    Time counts_until(Time now) const;
+    void count(Time now, std::size_t s, std::int64_t end, Time wait_ns, Time one_way_ns);
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
     void steer(Time now, const CodedAction& action);
@@ -162,6 +167,8 @@ private:
     void send_source(std::size_t s, std::uint32_t object);
     void send_repair(std::size_t s, std::uint32_t block);
     void send_probe(std::size_t s);
+    void look_at(std::size_t s, std::uint32_t object);
+    void put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
     void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
     // coding/admitting.cpp
@@ -223,6 +230,8 @@ private:
     // coding/repairing.cpp
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
+    void take_heard(std::size_t s);
+    void count_arrived(const Heard& heard, std::uint32_t packets);
     void doubt(const SentPacket& packet);
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
@@ -280,6 +289,13 @@ private:
         kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
     Time next_until_ns_ = -1;  // and until then
     std::vector<Time> arrival_ns_;
+    struct Going {
+        Time pace_ns = kNever;            // of its next packet
+        Time until_ns = -1, due_ns = -1;  // the last time at which one may go; when it must be there
+        Time one_way_ns = 0;
+        std::uint32_t packets = 0;
+    };
+    std::vector<Going> going_;            // by subflow, of a layer's packets that are sent one after another
     std::vector<Time> length_ns_;         // by block: from its first deadline to its last, or release
     std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair
     CodedAction action_;

@@ -33,6 +33,8 @@ public:
     virtual bool cong_control(TcpState&, const RateSample&, Time /*now*/) { return false; }
     virtual bool takes_acks() const { return wants_rates(); }
     virtual bool wants_rates() const { return false; }
+    // Whether anything that comes back bears on when it sends.
+    virtual bool heeds_answers() const { return true; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
     // The time goes on, once a slot, whether something is sent or not; of coded packets.
     virtual void on_slot(TcpState&, Time /*now*/) {}

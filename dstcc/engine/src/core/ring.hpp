@@ -25,6 +25,7 @@ public:
         return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
     }
     T& front() { return *front_; }
+    T& back() { return back_[-1]; }
     // Bring what the front will reach soon into the cache; rings are longer than any. What begins a block is brought when
     // the front comes to the block before it.
     void prefetch_ahead(std::int64_t steps) const {
@@ -52,13 +53,19 @@ public:
 
 private:
     using Block = std::unique_ptr<T[]>;
+    static constexpr std::size_t kSpares = 8;
 
     // Once a block: off every record's way, so that its registers are free.
     [[gnu::noinline, gnu::cold]] void open_block(std::int64_t number) {
         const std::int64_t first = begin_ >> kLog;
         while (table_.empty() || number - first > static_cast<std::int64_t>(mask_)) grow(first);
         auto& place = table_[static_cast<std::size_t>(number) & mask_];
-        place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
+        if (spares_.empty()) {
+            place = Block(new T[kBlock]);
+        } else {
+            place = std::move(spares_.back());
+            spares_.pop_back();
+        }
         if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
         back_ = place.get();
         back_end_ = back_ + kBlock;
@@ -69,8 +76,8 @@ private:
     // The front has left its block: free it and move on (to none, if the ring is empty).
     [[gnu::noinline, gnu::cold]] void next_block() {
         auto& left = table_[static_cast<std::size_t>((begin_ - 1) >> kLog) & mask_];
-        if (!spare_)
-            spare_ = std::move(left);
+        if (spares_.size() < kSpares)
+            spares_.push_back(std::move(left));
         else
             left.reset();
         --live_blocks_;
@@ -91,7 +98,7 @@ private:
 
     std::vector<Block> table_;
     std::size_t mask_ = 0;
-    Block spare_;
+    std::vector<Block> spares_;  // freed ones for the back, which is written while they are in the cache
     // The front, the place behind the back, and where the block of each ends.
     T *front_ = nullptr, *front_end_ = nullptr, *back_ = nullptr, *back_end_ = nullptr;
     std::int64_t begin_ = 0, end_ = 0, live_blocks_ = 0, peak_blocks_ = 0;

@@ -34,7 +34,8 @@ public:
     Time waits_there(Time departed) const { return over_nodes() ? there_->journey(departed).waits : 0; }
     // The same, with what its answer waits for.
     Time waits_both(Time departed) const {
-        if (!over_nodes()) return rests(plan_->up(), departed + plan_->light_ns(departed));
+        if (!over_nodes())
+            return plan_->up().outages().empty() ? 0 : rests(plan_->up(), departed + plan_->light_ns(departed));
         const PlannedPath::Journey out = there_->journey(departed);
         const Time rests_there = rests(back_->own(), out.arrives);
         return out.waits + rests_there + back_->journey(out.arrives + rests_there).waits;

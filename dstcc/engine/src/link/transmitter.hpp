@@ -17,16 +17,17 @@ public:
                                      bool pushed = false) const {
         Wire& wire = *wire_;
         const Direction::Passage passage = down_->transmit(now, bytes + header_bytes);
-        const auto fill = [&](DataPacket& packet) {
-            packet.arrive_ns = passage.arrive_ns;
-            packet.sent_ns = now;
-            packet.number = static_cast<std::uint32_t>(number);
-            packet.object = object;
-            packet.order = order;
-            packet.bytes = bytes;
-            packet.sender = static_cast<std::uint16_t>(sender) & 0x7FFF;
-            packet.pushed = pushed;
-        };
+        const auto fill =
+            [&](DataPacket& packet) {  // all at once: a part of a word would wait for what was there before
+                packet = {passage.arrive_ns,
+                          now,
+                          static_cast<std::uint32_t>(number),
+                          object,
+                          order,
+                          bytes,
+                          static_cast<std::uint16_t>(sender & 0x7FFF),
+                          static_cast<std::uint16_t>(pushed)};
+            };
         if (wire.observed_) {
             DataPacket seen{};
             fill(seen);

@@ -51,6 +51,10 @@ public:
         data_.prefetch_ahead(kPrefetch);
         return data_.empty() ? kNever : data_.front().arrive_ns;
     }
+    // When the nth of what is under way arrives; kNever if there are not so many.
+    Time nth_arrival(std::int64_t n) const {
+        return data_.size() < n ? kNever : data_[data_.begin() + n - 1].arrive_ns;
+    }
     bool scripted() const { return !drops_.empty(); }
     bool dropped_by_script(const DataPacket& packet) {
         if (packet.bytes == 0) return false;
@@ -67,6 +71,13 @@ public:
         acks_.prefetch_ahead(kPrefetch);
         answers_.set(head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
         return packet;
+    }
+    // When the first ACK comes of which it is not so, up to and including then; else the time after it. f(ACK, what is delivered)
+    template <class F>
+    Time acks_while(Time until, F&& f) const {
+        for (std::int64_t i = acks_.begin(); i < acks_.end() && acks_[i].arrive_ns <= until; ++i)
+            if (!f(acks_[i], delivered_[i])) return acks_[i].arrive_ns;
+        return until + 1;
     }
     const Beside& beside() const { return beside_; }
     Time take_stamp() { return take(stamps_); }
@@ -152,6 +163,7 @@ private:
     static T take(BlockRing<T>& ring) {
         const T front = ring.front();
         ring.pop_front();
+        ring.prefetch_ahead(2 * kPrefetch);
         return front;
     }
     // A segment on its way, for the caller to fill in.

@@ -22,11 +22,11 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "core/base.hpp"
 #include "core/queue_seen.hpp"
+#include "core/ring.hpp"
 
 namespace dstcc {
 
@@ -80,7 +80,7 @@ private:
         Time came_ns, leaves_ns;
         double bytes, queue;  // its own; all up to its end
     };
-    std::deque<Own> own_;  // the sender's packets in the queue
+    BlockRing<Own, 4> own_;  // the sender's packets in the queue
     double own_bytes_ = 0;
     double lost_ = 0;  // by the queue since then
     Time lost_from_ns_ = 0;

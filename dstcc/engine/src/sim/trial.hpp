@@ -18,7 +18,7 @@
 //   receive, handle_answer_timer         of its receiving end; receive() returns when that head's next is due
 //   kAhead, apart_until()                whether its receiving end may go ahead, and until when; else all is in the order of time
 //   kRuns, run_on(until), take_until(to) whether an end goes on by itself, up to a time before which nothing else happens to it; until
-//                                        when the receiving end then has, -1: not
+//                                        when the receiving end then has, -1: not; it may come less far, and say so in `to`
 //   finished(), judge(now)               all was delivered or given up; judge() looks where that takes time
 //   open_until()                         until when it certainly is not, however far nodes go ahead; -1: not known
 //   samples, object, add_to(stats), bytes, packets, data_under_way, acks_under_way, check   for observers
@@ -260,7 +260,7 @@ bool Trial<Ends>::catch_up(Time next, Time end) {
             std::min({heads_.sending.at_idle(heads_.slot()), end, config_.trace ? -1 : ends_.apart_until()});
         const Time heard = later(receiving_next(), least_up_ns_);  // what comes in may be before what is next
         if (std::min(next, end) > limit) return receive(std::min({next, end, heard}));
-        const Time to = std::min(later(std::min(next, heard), least_down_ns_), limit);
+        Time to = std::min(later(std::min(next, heard), least_down_ns_), limit);
         if constexpr (Ends::kRuns) {
             if (const Time last = ends_.take_until(to); last >= 0) received_until_ = last;
             if (finished()) finish_ns_ = received_until_;
