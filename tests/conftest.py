@@ -28,10 +28,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
 
 
-DEAR = ("iodst/held-out", "learning/held-out", "learning/training")
-"""Folders of `examples/` whose missions take seconds each: `make test-slow` runs them."""
+DEAR = ("iodst/held-out", "learning/held-out", "learning/training", "quic/bulk", "quic/page", "quic/relay")
+"""What of `examples/` takes seconds each: `make test-slow` runs it."""
 KEPT = ("iodst/held-out/table-1", "learning/held-out/flares", "learning/training/onset")
-"""One of each in `make test`, too."""
+"""One of each folder in `make test`, too."""
 
 
 @pytest.hookimpl(tryfirst=True)

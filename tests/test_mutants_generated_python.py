@@ -76,6 +76,7 @@ def ranked() -> list[Change]:
     return all_changes(ROOT, 1)
 
 
+@pytest.mark.slow
 def test_a_draw_can_be_written_into_the_modules_line_for_line(ranked: list[Change]) -> None:
     mutants = draw(ranked[:900], lambda _: ())
     for file in sorted({one.file for one in mutants}):
@@ -86,6 +87,7 @@ def test_a_draw_can_be_written_into_the_modules_line_for_line(ranked: list[Chang
         assert all(written.count(f"dstcc_mutant({one.number})") == 1 for one in mine)
 
 
+@pytest.mark.slow
 def test_each_module_has_judges_beside_it(ranked: list[Change]) -> None:
     plan = load_plan(PLAN)
     for file in sorted({one.file for one in ranked}):

@@ -1,4 +1,4 @@
-"""The ends of examples/quic over experiments' links, without guests."""
+"""The ends of examples/quic over experiments' links, without guests; CUBIC's in `make test-slow`."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def test_a_first_window_that_allows_it_brings_a_page_in_two_round_trips() -> Non
     assert 2_403 < said["done_s"] < 2_412
 
 
+@pytest.mark.slow
 def test_cubic_of_qh3_and_aioquic_begins_anew_after_two_seconds_without_an_ack() -> None:
     idle = page("--stack", "qh3", size=60_000)["done_s"]
     # 13 packets of 1,216 bytes of data a round trip: four round trips for 50 of them
