@@ -1,4 +1,7 @@
-"""What the generator of wrong Python changes, who judges it, and how a process is told which change to make."""
+"""What the generator of wrong Python changes, who judges it, and how a process is told which change to make.
+
+What looks through all modules is in `make test-slow`.
+"""
 
 from __future__ import annotations
 

@@ -207,7 +207,10 @@ def used_ticks(pid: int) -> int:
 
 @pytest.mark.parametrize(
     ("number", "code", "message"),
-    [(signal.SIGINT, 130, "dstcc: interrupted"), (signal.SIGTERM, 143, "dstcc: terminated")],
+    [
+        pytest.param(signal.SIGINT, 130, "dstcc: interrupted", marks=pytest.mark.slow),
+        (signal.SIGTERM, 143, "dstcc: terminated"),
+    ],
 )
 def test_a_signal_while_the_engine_works_leaves_the_old_run(number: int, code: int, message: str) -> None:
     assert emulate().returncode == 0

@@ -140,7 +140,9 @@ def test_where_others_or_a_window_decide_each_packet_is_by_itself(
 
 
 @pytest.mark.parametrize("law", ["open-loop", "paced"])
-@pytest.mark.parametrize("first", range(5, 1_205, 300))
+@pytest.mark.parametrize(
+    "first", [5, 905, *(pytest.param(first, marks=pytest.mark.slow) for first in (305, 605))]
+)
 @pytest.mark.parametrize("draw", [draw_trial, changing_trial])
 def test_random_trials_are_those_by_packet(
     draw: Callable[[int, int], Trial], first: int, law: str, monkeypatch: pytest.MonkeyPatch

@@ -70,6 +70,7 @@ def test_a_cache_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
     assert said.endswith("; DSTCC_CACHE names another folder")
 
 
+@pytest.mark.kernel
 def test_a_cache_that_has_all_it_takes_may_be_read_only(kernel: Path, tmp_path: Path) -> None:
     words = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
     native.program()

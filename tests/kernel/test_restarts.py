@@ -1,6 +1,6 @@
 """A sender that restarts on the kernel: a guest for each of its connections, and what was under way arrives.
 
-Lanes with a spool and coded layers without are in `make test`, the rest in `make test-kernel`.
+Coded layers without a spool are in `make test`, the rest in `make test-kernel`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def trial(given: Scenario) -> EngineConfig:
     return engine_config(given, setup, given.transport.congestion[0], given.transport.scheduler[0])
 
 
-@pytest.mark.parametrize("spool", [True, pytest.param(False, marks=pytest.mark.kernel)])
+@pytest.mark.kernel
+@pytest.mark.parametrize("spool", [True, False])
 @pytest.mark.usefixtures("kernel")
 def test_lanes_keep_and_lose_what_they_do_in_the_simulator(spool: bool) -> None:
     config = trial(scenario(spool, mode="lanes", lanes_per_link=2))

@@ -1,6 +1,6 @@
 """Programs on the nodes of a network: what waits for its link, over IPv4 and IPv6, and what a run says of it.
 
-`make test` has a case of each; `make test-kernel` has all.
+`make test` has names and a spoilt link; `make test-kernel` has all.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def test_each_node_has_its_names_terminals_and_files(tmp_path: Path) -> None:
     assert flown.meta["paths"][0]["via"] == ["uhf", "x-band"]
 
 
-@pytest.mark.parametrize("rule", [pytest.param("drop-tail", marks=pytest.mark.kernel), "drop-head"])
+@pytest.mark.kernel
+@pytest.mark.parametrize("rule", ["drop-tail", "drop-head"])
 def test_a_full_store_drops_by_its_rule(rule: str, tmp_path: Path) -> None:
     """300 datagrams of 1,028 bytes come while the link is away to a store for 100,000 bytes: 97 stay, the first or
     the last ones; the rest is dropped at the node. The uplink's queue has room for all."""
