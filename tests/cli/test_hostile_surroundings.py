@@ -203,7 +203,7 @@ def test_a_full_disk_for_what_is_printed(run: Path) -> None:
         out = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert (out.returncode, "Traceback" in out.stderr) == (1, False)
         assert "No space left on device" in out.stderr
-        both = subprocess.run(words, stdout=full, stderr=full, check=False)
+        both = subprocess.run([*DSTCC, "algorithms"], stdout=full, stderr=full, check=False)
         assert both.returncode == 1
         lost = subprocess.run(
             [*DSTCC, "emulate", "s.toml", "-o", "again"], stdout=subprocess.DEVNULL, stderr=full, check=False
