@@ -1,4 +1,7 @@
-"""The papers that are shipped: well formed, each number with its place, each cell there, one figure run."""
+"""The papers that are shipped: well formed, each number with its place, each cell there, figures run.
+
+Those of two papers are run in `make test`, of all in `make test-slow`.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,13 @@ def check_page(made: Reproduced, figures: tuple[Figure, ...]) -> None:
     assert {row.figure for row in made.rows} == compared
 
 
-@pytest.mark.parametrize("name", papers_here())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("pbq", "po-mptcp") else pytest.mark.slow)
+        for name in papers_here()
+    ],
+)
 def test_every_figure_runs_quickly_to_the_page(name: str, tmp_path: Path) -> None:
     paper = load_paper(name)
     short = paper.model_copy(update={"figure": tuple(cut(one) for one in paper.figure)})
