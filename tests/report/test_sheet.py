@@ -79,7 +79,9 @@ def test_names_of_a_pdfs_elements_are_counted_from_one() -> None:
     assert browser._numbered(made) == counted == browser._numbered(made.replace(b"25", b"28"))
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize(
+    "paper", [pytest.param(paper, marks=() if paper == "a4" else pytest.mark.slow) for paper in PAPERS]
+)
 def test_pdf_and_picture_are_of_the_paper_and_are_known_as_reports(
     make_run: RunFactory, tmp_path: Path, paper: str
 ) -> None:
