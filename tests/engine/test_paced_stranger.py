@@ -59,9 +59,9 @@ spans = st.tuples(st.floats(0, 1), st.floats(0.01, 0.5))
 
 
 @st.composite
-def strange_links(draw: st.DrawFn) -> tuple[float, tuple[Link, ...]]:
+def strange_links(draw: st.DrawFn, *rates_bps: float) -> tuple[float, tuple[Link, ...]]:
     """One to three links and how long their trial lasts."""
-    rate_bps = draw(st.sampled_from((1e3, 9.6e3, 500e3, 25e6, 1e9)))
+    rate_bps = draw(st.sampled_from(rates_bps))
     rtt_s = draw(st.sampled_from((0.3, 2.6, 600.0, 2400.0)))
     span_s = lasts_s(rate_bps, rtt_s)
     links = []
@@ -101,16 +101,26 @@ def joined(spans_ns: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return apart
 
 
+Stranger = tuple[tuple[float, tuple[Link, ...]], float, float, int]
+OTHERS = (st.sampled_from((0.3, 0.6, 1.0, 3.0)), st.sampled_from((0.3, 1.0, 4.0)), st.integers(1, 1000))
+"""Playout delay in round trips, load, and seed."""
+
+
 @settings(max_examples=40)
-@given(
-    made=strange_links(),
-    delay=st.sampled_from((0.3, 0.6, 1.0, 3.0)),
-    load=st.sampled_from((0.3, 1.0, 4.0)),
-    seed=st.integers(1, 1000),
-)
-def test_no_link_is_too_strange(
-    made: tuple[float, tuple[Link, ...]], delay: float, load: float, seed: int
-) -> None:
+@given(st.tuples(strange_links(1e3, 9.6e3, 500e3, 25e6), *OTHERS))
+def test_no_link_is_too_strange(made: Stranger) -> None:
+    check(*made)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.tuples(strange_links(1e9), *OTHERS))
+def test_no_fast_link_is_too_strange(made: Stranger) -> None:
+    """A trial takes seconds."""
+    check(*made)
+
+
+def check(made: tuple[float, tuple[Link, ...]], delay: float, load: float, seed: int) -> None:
     span_s, links = made
     light_s = max(max(one.delay_ns) for one in links) / S
     trial = hostile(span_s, links, playout_s=max(2 * light_s * delay, 1.0), load=load, seed=seed)
