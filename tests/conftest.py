@@ -30,7 +30,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 DEAR = ("iodst/held-out", "learning/held-out", "learning/training", "quic/bulk", "quic/page", "quic/relay")
 """What of `examples/` takes seconds each: `make test-slow` runs it."""
-KEPT = ("iodst/held-out/table-1", "learning/held-out/flares", "learning/training/onset")
+KEPT = ("iodst/held-out/rtt-80-min", "learning/held-out/flares", "learning/training/two-skies")
 """One of each folder in `make test`, too."""
 
 
