@@ -30,7 +30,7 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
 void Earth::add(bool reports, const dstcc::PlannedWay& up) {
     const std::size_t s = added_++;
     std::optional<dstcc::CodedReceivingEnd::WayBack> back;
-    if (reports) back = {up, dstcc::slowest_back(plan_.engine.links[plan_.paths[s].link], plan_.engine.duration_ns)};
+    if (reports) back = {up, dstcc::slowest_back(plan_.engine, plan_.paths[s].link)};
     receiving_.add(dstcc::AckTransmitter(*this, s), ranges_[s], std::move(back));
 }
 
@@ -80,7 +80,7 @@ void Earth::send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint
     if (ack.kind == dstcc::kSyn)
         put_answer(static_cast<std::uint8_t>(subflow), ack.echo_ns, ack.one_way_ns, answer_);
     else {
-        dstcc::PacketAck said = ranges_[subflow].say(ack.delivered, ack.cumulative);
+        dstcc::PacketAck said = ranges_[subflow].say(dstcc::Named::unpack(ack.delivered), ack.cumulative);
         said.wait_ns = ack.echo_ns;
         said.one_way_ns = ack.one_way_ns;
         put_ack(static_cast<std::uint8_t>(subflow), said, answer_);

@@ -9,7 +9,7 @@ import pytest
 
 from dstcc.engine import Coding, EngineResult, Link, Loss, Objects, simulate
 
-from .net import MSS, config, link, live, ns
+from .net import MSS, config, link, live, ns, relayed
 
 LIGHT_S = 0.5
 PACKET_S = 1e-3
@@ -425,6 +425,41 @@ def test_what_an_outage_of_the_uplink_hides_is_reported_after_it(
     result = run(objects, channel, repair=None, chunks=5, drop_late=True, slot_s=10, congestion="paced")
     assert result.samples.lost_segments.sum() == 100
     assert in_time(result, objects).all()
+
+
+@pytest.mark.parametrize(("up_bps", "playout_s"), [(2e3, 3.8), (8e3, 3.4)])
+def test_a_report_on_a_slow_uplink_names_what_is_news_in_three(up_bps: float, playout_s: float) -> None:
+    # Ten packets a second, of which one is lost, and what is lost goes again. A range in 32 reports made one of 172
+    # bytes, 0.69 s at 2 kbit/s; with two or three ranges it has 56, and there remain 0.8 s beside 3 s of light.
+    objects = live(200, (10 * MSS,), playout_s=playout_s)
+    lost = tuple((number, 1) for number in range(0, 3000, 10))
+    channel = link(rate_bps=1.2e6, rtt_s=2.0, drops=lost, up_rate_bps=up_bps)
+    result = run(objects, channel, repair=(0.0,), chunks=1, drop_late=True, congestion="paced")
+    assert in_time(result, objects).all()
+
+
+@pytest.mark.parametrize("up_loss", [0.1, 0.3])
+def test_a_report_that_is_lost_is_made_good_by_the_next_two(up_loss: float) -> None:
+    # No packet is lost. What a report alone has named would be held to be lost and be sent again.
+    objects = live(400, (10 * MSS,), playout_s=9)
+    lost = tuple((number, 1) for number in range(0, 6000, 10))
+    channel = link(rate_bps=1.2e6, rtt_s=2.0, drops=lost, up_rate_bps=2e3, up_loss=Loss("packet", up_loss))
+    result = run(objects, channel, repair=(0.0,), chunks=1, drop_late=True, congestion="paced")
+    assert in_time(result, objects).all()
+    again = result.samples.lost_segments.sum() / result.samples.sent_segments.sum()
+    assert again < 0.1 + up_loss**3
+
+
+def test_subflows_share_a_slow_line_on_their_reports_way_back() -> None:
+    # The line from Earth is quick, the one behind it has 2 kbit/s. Each sends reports at four fifths of its share.
+    objects = live(100, (10 * MSS,), playout_s=30)
+    for subflows in (1, 3, 6):
+        on = link(rate_bps=1.2e6, rtt_s=2.0, subflows=subflows, loss=Loss("packet", 0.05))
+        way = relayed(on, 1.2e6, 10**7)
+        line = replace(way.onward[0].line, up_rate_bps=1e6)
+        way = replace(way, up_rate_bps=2e3, onward=(replace(way.onward[0], line=line),))
+        result = run(objects, way, repair=None, chunks=5, drop_late=True, slot_s=10, congestion="paced")
+        assert result.samples.srtt_ns.max() < ns(2.7)
 
 
 def test_of_stored_video_that_a_link_cannot_carry_all_is_played_but_what_does_not_fit() -> None:

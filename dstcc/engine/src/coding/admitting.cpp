@@ -9,6 +9,7 @@ constexpr Time kPlans = 256;             // in the longest wait from a release t
 constexpr Time kMostWait = kNever / 64;  // over four years from a release to its deadline: no mission plans for longer
 constexpr Time kLooksBack = 4;           // what the source releases is measured over so much less than that wait
 constexpr double kOverload = 1.5;        // times what the paths carry: losses are not what the rest is late by
+constexpr double kManyRtts = 8;          // in that wait: with more of them it takes less
 constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
@@ -42,7 +43,8 @@ void CodedSendingEnd::plan_ahead() {
 }
 
 // Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the
-// source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time.
+// source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time; the less so the more
+// round trips there are for repair.
 bool CodedSendingEnd::nothing_to_choose(Time interval) const {
     for (const Subflow& subflow : subflows_)
         if (!subflow.plan->down().outages().empty()) return false;
@@ -51,7 +53,9 @@ bool CodedSendingEnd::nothing_to_choose(Time interval) const {
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
     double asked = 0;
     for (const double rate : released_rates()) asked += rate;
-    return asked <= kOverload * rate_;
+    const double rtts =
+        static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
+    return asked <= (1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0)) * rate_;
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
@@ -59,17 +63,16 @@ std::vector<double> CodedSendingEnd::released_rates() const {
     const Time window = std::max<Time>(std::min(longest_wait_ns_ / kLooksBack, now_), 1);
     std::vector<double> rates(map_.layers(), 0);
     for (std::size_t object = released_; object-- > 0 && objects_.release_ns[object] > now_ - window;)
-        rates[objects_.layer[object]] += wire_bytes(static_cast<std::uint32_t>(object)) / static_cast<double>(window);
+        rates[objects_.layer[object]] += wire_bytes(objects_.payload_bytes[object]) / static_cast<double>(window);
     return rates;
 }
 
-// What is left of it, with headers and its part of the repair.
-double CodedSendingEnd::wire_bytes(std::uint32_t object) const {
-    const std::int64_t left = objects_.payload_bytes[object] - layers_[object].offset;
-    const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
+// With headers and its part of the repair.
+double CodedSendingEnd::wire_bytes(std::int64_t payload) const {
+    const std::int64_t packets = (payload + transport_.mss_bytes - 1) / transport_.mss_bytes;
     const double repair =
         source_payload_ > 0 ? static_cast<double>(repair_payload_) / static_cast<double>(source_payload_) : 0;
-    return static_cast<double>(left + packets * header_bytes_) * (1 + repair);
+    return static_cast<double>(payload + packets * header_bytes_) * (1 + repair);
 }
 
 // Part what waits of a layer into what is admitted and what is not, each in its order.
@@ -86,10 +89,11 @@ void CodedSendingEnd::admit_layer(std::size_t layer) {
     for (const std::uint32_t object : waiting) {
         const Time deadline = objects_.deadline_ns[object] - behind(object, least_light_ns_);
         const bool begun = layers_[object].offset > 0;
-        if (begun) admission_.take(deadline, wire_bytes(object));
+        const double left = wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
+        if (begun) admission_.take(deadline, left);
         const bool useless =
             builds_on_another(objects_, object) && (deferred_[object - 1] != 0 || layers_[object - 1].given_up);
-        deferred_[object] = !begun && (useless || !admission_.admit(deadline, wire_bytes(object)));
+        deferred_[object] = !begun && (useless || !admission_.admit(deadline, left));
         (deferred_[object] != 0 ? last : first).objects.push_back(object);
     }
 }

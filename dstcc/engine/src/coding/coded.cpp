@@ -61,8 +61,7 @@ void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan, const
     sending_.add({make_flight(config_, link, s, sending_.siblings(), on.down.slot_ns(), answer),
                   Transmitter(wires_[link]), &plan, ends.clock, link});
     std::optional<CodedReceivingEnd::WayBack> reports;
-    if (sending_.subflow(s).flight.wants_reports())
-        reports = {*ends.up, slowest_back(config_.links[link], config_.duration_ns)};
+    if (sending_.subflow(s).flight.wants_reports()) reports = {*ends.up, slowest_back(config_, link)};
     receiving_.add(AckTransmitter(wires_[link]), ranges_[s], std::move(reports));
 }
 
@@ -122,7 +121,7 @@ bool Coded::hear(Time now, std::size_t link) {
     Wire& wire = wires_[link];
     const AckPacket packet = wire.take_ack();
     const Time one_way = wire.take_stamp();
-    const std::int64_t newest = wire.take_delivered();
+    const Named said = Named::unpack(wire.take_delivered());
     const std::size_t s = packet.sender;
     if (packet.kind == kSyn) {
         sending_.handle_established(now, s, packet.echo_ns);
@@ -130,8 +129,8 @@ bool Coded::hear(Time now, std::size_t link) {
     }
     const std::int64_t reference = sending_.subflow(s).flight.tcp().snd_una;
     const std::int64_t end = widen(reference, packet.cumulative);
-    if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(newest), end}, packet.echo_ns, one_way)) return true;
-    PacketAck ack = ranges_[s].say(newest, end);
+    if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(said.newest), end}, packet.echo_ns, one_way)) return true;
+    PacketAck ack = ranges_[s].say(said, end);
     ack.wait_ns = packet.echo_ns;
     ack.one_way_ns = one_way;
     sending_.handle_ack(now, s, ack);

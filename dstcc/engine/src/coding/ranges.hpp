@@ -8,6 +8,18 @@
 
 namespace dstcc {
 
+// Those of an ACK, as the event loop carries them.
+struct Named {
+    std::int64_t newest;  // its place
+    int count;
+
+    static Named unpack(std::int64_t packed) { return {packed / kPlaces, static_cast<int>(packed % kPlaces)}; }
+    std::int64_t pack() const { return newest * kPlaces + count; }
+
+private:
+    static constexpr int kPlaces = 2 * kAckRanges;
+};
+
 class AckRanges {
 public:
     struct Arrived {
@@ -26,9 +38,9 @@ public:
     std::int64_t newest() const { return ranges_.end() - 1; }
     std::int64_t begin(std::int64_t place) const { return ranges_[place].range.begin; }
     const Arrived& at(std::int64_t place) const { return ranges_[place]; }
-    // In an ACK whose newest is that one.
-    int named(std::int64_t place) const {
-        return static_cast<int>(std::min<std::int64_t>(place + 1 - ranges_.begin(), kAckRanges));
+    // In an ACK whose newest is that one and whose oldest is `from` or newer.
+    int named(std::int64_t place, std::int64_t from) const {
+        return static_cast<int>(std::min<std::int64_t>(place + 1 - std::max(ranges_.begin(), from), kAckRanges));
     }
     // The newest of the next report behind one whose newest was that one: all ranges are named, the oldest first, and twice if another
     // report follows; but those of a receiver that cannot keep up are not.
@@ -36,13 +48,13 @@ public:
         return newest() - told > kMostBehind ? newest() : std::min(newest(), told + kAckRanges / 2);
     }
 
-    // What the ACK says whose newest range is that one, and ended there; those of ACKs before it are forgotten.
-    PacketAck say(std::int64_t newest, std::int64_t end) {
+    // What the ACK says that names so many, of which the newest is that one and ended there; what no later one can name is forgotten.
+    PacketAck say(Named said, std::int64_t end) {
         PacketAck ack;
-        const std::int64_t first = std::max(ranges_.begin(), newest + 1 - kAckRanges);
-        for (std::int64_t i = first; i <= newest; ++i) ack.ranges[ack.count++] = ranges_[i].range;
+        for (std::int64_t i = said.newest + 1 - said.count; i <= said.newest; ++i)
+            ack.ranges[ack.count++] = ranges_[i].range;
         ack.ranges[ack.count - 1].end = end;
-        ranges_.pop_front(first);
+        ranges_.pop_front(std::max(ranges_.begin(), said.newest + 1 - kAckRanges));
         return ack;
     }
     std::int64_t bytes() const { return ranges_.bytes(); }

@@ -1,11 +1,14 @@
 #include "coding/receiving_end.hpp"
 
+#include <algorithm>
+
 namespace dstcc {
 
 namespace {
 
-constexpr int kPacketsAnAck = 2;  // RFC 9000 section 13.2.2
-constexpr Time kReportShare = 2;  // of what a report takes on the uplink
+constexpr int kPacketsAnAck = 2;       // RFC 9000 section 13.2.2
+constexpr double kReportShare = 1.25;  // of what a report takes on the uplink
+constexpr double kReportTime = 16;     // a report names what is no news for such a part of the one-way delay
 constexpr std::uint32_t kAckBytes = 8,
                         kAckRangeBytes = 4;  // beside the header: the first range and the wait; each further
 
@@ -26,6 +29,12 @@ CodedReceivingEnd::CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode c
       blocks_(blocks.blocks()),
       words_(blocks.interleaved_words(), 0) {}
 
+void CodedReceivingEnd::add(AckTransmitter out, AckRanges& ranges, std::optional<WayBack> reports) {
+    const double own = reports ? static_cast<double>(reports->own.service_ns(1000)) / 1000 : 0;
+    const double byte_ns = reports ? std::max(own, reports->slowest_back) : 0;
+    receivers_.push_back({out, &ranges, std::move(reports), byte_ns});
+}
+
 void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     now_ = now;
     const std::size_t i = packet.sender;
@@ -37,6 +46,7 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     const bool gap = number > to.next;
     to.next = number + 1;
     to.ranges->note(number, now_, now_ - packet.sent_ns);
+    to.one_way_ns = std::min(to.one_way_ns, now_ - packet.sent_ns);
     if (packet.order != kNoBlock) take(packet);
     if (++to.pending >= kPacketsAnAck || gap) return answer(i);
     if (to.due_ns == kNever) set_due(i, now_ + ack_delay_);
@@ -98,18 +108,27 @@ bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
 void CodedReceivingEnd::answer(std::size_t i) {
     Receiver& to = receivers_[i];
     if (to.reports) {
-        const Time fits = to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to)));
+        const Time fits =
+            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(named(to))));
         if (fits > now_) return set_due(i, fits);
     }
     send_ack(i);
 }
 
 std::int64_t CodedReceivingEnd::named_next(const Receiver& to) const {
-    return to.reports ? to.ranges->next_report(to.told) : to.ranges->newest();
+    return to.reports ? to.ranges->next_report(to.told.front()) : to.ranges->newest();
 }
 
-std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to) const {
-    const int named = to.ranges->named(named_next(to));
+// In its next ACK; in a report, which others follow, so many as it has time for, but what is news in three reports.
+int CodedReceivingEnd::named(const Receiver& to) const {
+    const std::int64_t newest = named_next(to);
+    if (!to.reports) return to.ranges->named(newest, 0);
+    const double room = (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(1)) / kAckRangeBytes;
+    const auto more = static_cast<std::int64_t>(std::clamp<double>(room, 0, kAckRanges));
+    return to.ranges->named(newest, std::min(newest - more, to.told.back()));
+}
+
+std::uint32_t CodedReceivingEnd::ack_bytes(int named) const {
     return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1);
 }
 
@@ -117,15 +136,17 @@ void CodedReceivingEnd::send_ack(std::size_t i) {
     Receiver& to = receivers_[i];
     to.pending = 0;
     to.due_ns = kNever;
-    const std::uint32_t bytes = ack_bytes(to);
-    to.told = named_next(to);
-    const AckRanges::Arrived& newest = to.ranges->at(to.told);
-    to.out.send(now_, i, {newest.range.end, now_ - newest.at_ns, nullptr, 0, kPlain, newest.one_way_ns, to.told},
+    const Named said{named_next(to), named(to)};
+    const std::uint32_t bytes = ack_bytes(said.count);
+    std::copy_backward(to.told.begin(), to.told.end() - 1, to.told.end());
+    to.told.front() = said.newest;
+    const AckRanges::Arrived& newest = to.ranges->at(said.newest);
+    to.out.send(now_, i, {newest.range.end, now_ - newest.at_ns, nullptr, 0, kPlain, newest.one_way_ns, said.pack()},
                 bytes);
     if (!to.reports) return;
     const Time back = std::max(to.out.busy_ns() - now_, static_cast<Time>(to.reports->slowest_back * bytes));
-    to.report_ns = now_ + kReportShare * back;
-    if (to.told == to.ranges->newest()) return;
+    to.report_ns = now_ + static_cast<Time>(kReportShare * static_cast<double>(back));
+    if (said.newest == to.ranges->newest()) return;
     to.pending = 1;
     answer(i);
 }

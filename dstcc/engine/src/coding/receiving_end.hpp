@@ -5,13 +5,15 @@
 //   block    is brought back by k packets of any kind (RaptorQ: but for its failures), once a repair packet has told k
 //   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
 //            32 ranges
-//   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and as much time again
-//            has passed, and as much on any line further back. So reports take half of an uplink at most, and none waits behind another.
+//   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and a quarter of that
+//            time has passed, and as much on any line further back, of which each subflow has its share. So reports take four fifths of an
+//            uplink at most, and none waits long behind another. What three reports have named is left out where there is no time for it.
 //            None leaves in an outage of the uplink's plan; what 32 ranges cannot name, as after one, takes several
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -44,9 +46,7 @@ public:
         double slowest_back;  // what a byte takes on lines behind that (link/planned_path.hpp)
     };
     // Where the sender's control uses reports, their way back is given.
-    void add(AckTransmitter out, AckRanges& ranges, std::optional<WayBack> reports) {
-        receivers_.push_back({out, &ranges, std::move(reports)});
-    }
+    void add(AckTransmitter out, AckRanges& ranges, std::optional<WayBack> reports);
 
     void handle_data(Time now, const DataPacket& packet);
     void handle_timer(Time now, std::size_t receiver);
@@ -64,18 +64,21 @@ private:
         AckTransmitter out;
         AckRanges* ranges;
         std::optional<WayBack> reports;
-        std::int64_t next = 0;   // number
-        int pending = 0;         // packets not yet acknowledged
-        std::int64_t told = -1;  // the newest range of the last report
-        Time report_ns = 0;      // no report before
-        Time due_ns = kNever;    // of its timer, which may go off before
+        double byte_ns;                                   // on the slowest line back
+        std::int64_t next = 0;                            // number
+        int pending = 0;                                  // packets not yet acknowledged
+        Time one_way_ns = kNever;                         // the least
+        std::array<std::int64_t, 3> told = {-1, -1, -1};  // the newest range of the last reports
+        Time report_ns = 0;                               // no report before
+        Time due_ns = kNever;                             // of its timer, which may go off before
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
     std::int64_t named_next(const Receiver& to) const;  // the newest range of its next ACK
-    std::uint32_t ack_bytes(const Receiver& to) const;
+    int named(const Receiver& to) const;
+    std::uint32_t ack_bytes(int named) const;
     void set_due(std::size_t i, Time at) {
         receivers_[i].due_ns = at;
         if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);

@@ -6,7 +6,7 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kWorth = 1e-6;           // of the whole weight of a period, a packet
+constexpr double kWorth = 1e-4;           // of the whole weight of a period, a packet
 constexpr double kRarely = 1e-2;          // fresh packets are too few
 constexpr double kNegligible = 1e-12;     // of a probability
 constexpr double kMostShare = 0.75;       // of losses: beyond, no repair helps
@@ -52,7 +52,7 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
 }
 
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
-                                           const LossHeard& losses) {
+                                           const LossHeard& losses, double final_share) {
     const double share = std::min(losses.share(), kMostShare), bursts = losses.bursts();
     std::vector<std::int64_t> repair(layers.size(), 0);
     std::vector<std::vector<double>> kept(layers.size());  // 1 - q(r)
@@ -66,7 +66,8 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         const auto most = layer.source == 0
                               ? 0
                               : std::min({layer.most_repair, kMostSteps, static_cast<std::int64_t>(std::ceil(reach))});
-        for (std::int64_t r = 0; r <= most; ++r) kept[m].push_back(1 - object_loss(layer, r, share, bursts));
+        for (std::int64_t r = 0; r <= most; ++r)
+            kept[m].push_back(1 - final_share * object_loss(layer, r, share, bursts));
     }
     const auto expected = [&]() {
         double weight = 0, left = bytes, through = 1;

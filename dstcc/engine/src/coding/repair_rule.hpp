@@ -40,8 +40,10 @@ struct PlannedLayer {
 
 class RepairRule {
 public:
-    // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound).
-    std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses);
+    // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound). `final_share`: of the q that remains
+    // nothing else makes good such a share.
+    std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
+                                   double final_share = 1);
     // q(r).
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
     // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most.

@@ -7,7 +7,11 @@ namespace dstcc {
 
 namespace {
 
-constexpr float kRisen = 1.25F;  // losses: repair is planned again
+constexpr float kRisen = 1.25F;       // losses: repair is planned again
+constexpr Time kAgain = 2;            // round trips for fresh packets: they make good what repair does not, but for
+constexpr double kFinal = 1e-3;       // such a share
+constexpr double kUnproven = 1.15;    // of the source's bytes
+constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
 
 }  // namespace
 
@@ -168,6 +172,8 @@ std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
     }
     const double configured = layer < coding_.repair.size() ? coding_.repair[layer] : 0.0;
     const double share = steered < 0 ? configured : steered;
+    block.share = static_cast<float>(losses_.share());
+    least_share_ = std::min(least_share_, block.share);
     // The tolerance is for products such as 0.07 x 100, which is a little more than 7.
     return static_cast<std::int64_t>(std::ceil(share * block.source - 1e-9));
 }
@@ -196,6 +202,22 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     return layer;
 }
 
+// Of what a block's repair does not bring back, what fresh packets do not either: little, where there are round trips for them.
+double CodedSendingEnd::final_share() const {
+    return spare_ns_ - coding_.block_ns >= kAgain * 2 * least_light_ns_ ? kFinal : 1.0;
+}
+
+// Of what the paths carry, with no more than kUnproven of the source's bytes for those over nodes of which nothing was heard: their lines
+// further on may be slower.
+double CodedSendingEnd::proven(const std::vector<PlannedLayer>& layers, double bytes) const {
+    double source = 0, open = 0;
+    for (const PlannedLayer& layer : layers) source += layer.bytes;
+    for (const Subflow& over : subflows_)
+        if (over.clock.over_nodes() && over.heard < kHeard && over.flight.wants_reports()) open += over.flight.rate();
+    if (open <= 0 || rate_ <= 0 || bytes <= 0) return bytes;
+    return bytes * (1 - std::min(open / rate_, 1.0) * (1 - std::min(kUnproven * source / bytes, 1.0)));
+}
+
 void CodedSendingEnd::plan_period(std::uint32_t period) {
     std::vector<PlannedLayer> layers;
     const auto first = static_cast<std::uint32_t>(period * map_.layers());
@@ -205,7 +227,8 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     // Where all of a chunk must leave before the next is captured, no more.
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
-    const std::vector<std::int64_t> repair = rule_.plan(layers, carried * static_cast<double>(usable), losses_);
+    const double bytes = proven(layers, carried * static_cast<double>(usable));
+    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {
@@ -230,8 +253,6 @@ void CodedSendingEnd::plan_again() {
     if (!coding_.automatic || !subflows_[0].flight.wants_reports()) return;
     const auto share = static_cast<float>(losses_.share());
     if (share <= kRisen * least_share_) return;
-    for (const double steered : action_.repair)
-        if (steered >= 0) return;
     least_share_ = share;
     for (const std::uint32_t number : std::vector(closed_.begin(), closed_.end())) {
         const BlockSending& block = sent_[number];

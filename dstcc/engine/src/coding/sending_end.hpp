@@ -176,7 +176,7 @@ private:
     void plan_ahead();
     bool nothing_to_choose(Time interval) const;
     std::vector<double> released_rates() const;
-    double wire_bytes(std::uint32_t object) const;
+    double wire_bytes(std::int64_t payload) const;
     void admit_layer(std::size_t layer);
     void close_in_time(std::size_t layer, Time notice);
 
@@ -236,6 +236,8 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
+    double final_share() const;
+    double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
     PlannedLayer needs(std::uint32_t block) const;

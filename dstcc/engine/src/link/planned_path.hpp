@@ -66,19 +66,29 @@ private:
     std::vector<Leg> legs_;
 };
 
-// What a byte takes on the slowest line back to the sender behind the receiver's own, on average until `ends`: what comes in an outage of the
-// plan waits for its end. 0: there is no such line.
-inline double slowest_back(const LinkConfig& path, Time ends) {
-    const auto takes = [ends](const LinkConfig& line) {
+// What a byte of one of the subflows that share it takes on the slowest line back to the sender behind the receiver's own, on average: what
+// comes in an outage of the plan waits for its end. 0: there is no such line.
+inline double slowest_back(const EngineConfig& config, std::size_t path) {
+    const Time ends = config.duration_ns;
+    const auto takes = [ends](const LinkConfig& line, int subflows) {
         Time away = 0;
         for (const auto& [begin, end] : line.up_outages_ns) away += std::max<Time>(std::min(end, ends) - begin, 0);
         const double lit = ends > 0 && ends < kNever ? 1 - static_cast<double>(away) / static_cast<double>(ends) : 1;
-        return 8.0 * kNsPerS / line.up_rate_bps * (lit < 1 ? kWaiting / std::max(lit, kLeastLit) : 1);
+        return subflows * 8.0 * kNsPerS / line.up_rate_bps * (lit < 1 ? kWaiting / std::max(lit, kLeastLit) : 1);
     };
-    if (path.onward.empty()) return 0;
-    double slowest = takes(path);
-    for (std::size_t hop = 0; hop + 1 < path.onward.size(); ++hop)
-        slowest = std::max(slowest, takes(path.onward[hop].line));
+    const std::vector<LinkConfig>& paths = config.links;
+    const std::vector<HopConfig>& onward = paths[path].onward;
+    if (onward.empty()) return 0;
+    int subflows = 0;
+    for (std::size_t l = 0; l < paths.size(); ++l)
+        if (first_place(config, l) == first_place(config, path)) subflows += paths[l].subflows;
+    double slowest = takes(paths[path], subflows);
+    for (std::size_t hop = 0; hop + 1 < onward.size(); ++hop) {
+        subflows = 0;
+        for (const LinkConfig& other : paths)
+            for (const HopConfig& one : other.onward) subflows += one.number == onward[hop].number ? other.subflows : 0;
+        slowest = std::max(slowest, takes(onward[hop].line, subflows));
+    }
     return slowest;
 }
 
