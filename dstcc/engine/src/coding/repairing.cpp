@@ -202,9 +202,17 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     return layer;
 }
 
-// Of what a block's repair does not bring back, what fresh packets do not either: little, where there are round trips for them.
+// Of what a block's repair does not bring back, what fresh packets do not either: little, where there are round trips for them over
+// whichever path. Where paths come and go there need not be.
 double CodedSendingEnd::final_share() const {
-    return spare_ns_ - coding_.block_ns >= kAgain * 2 * least_light_ns_ ? kFinal : 1.0;
+    if (spare_ns_ == kNever) return 1;  // no deadlines
+    Time longest = 0;
+    for (const Subflow& subflow : subflows_) {
+        if (subflow.clock.over_nodes() || !subflow.plan->down().outages().empty()) return 1;
+        longest = std::max(longest, subflow.one_way_ns());
+    }
+    const Time spare = spare_ns_ + least_light_ns_ - longest - coding_.block_ns;
+    return spare >= kAgain * 2 * longest ? kFinal : 1;
 }
 
 // Of what the paths carry, with no more than kUnproven of the source's bytes for those over nodes of which nothing was heard: their lines
