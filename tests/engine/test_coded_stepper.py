@@ -132,6 +132,27 @@ def test_a_share_is_for_the_blocks_that_close_from_then_on() -> None:
     assert coding.source_packets.tolist() == [8, 8, 8]
 
 
+@pytest.mark.parametrize("steered", [0.0, 0.02])
+def test_blocks_are_planned_again_where_losses_rise_whoever_decided_before(steered: float) -> None:
+    # From 10 s on every fifth packet is lost, which is heard of from 18 s on; blocks of four chunks under way by then
+    # lack more than was planned, by the engine or by who decides from 16 s on.
+    objects = live(40, (10 * MSS,), playout_s=14.0)
+    lost = tuple((number, 1) for number in range(100, 1000, 5))
+    one = made(objects, link(rtt_s=8.0, drops=lost), repair=None)
+    one = replace(one, transport=replace(one.transport, congestion="paced", parameters={}))
+    stepper = CodedStepper(1, 1, 1)
+    stepper.load(0, one)
+    planned = []
+    for second in range(40):
+        if second >= 16:
+            stepper.repair[:] = steered
+        stepper.step()
+        planned.append(stepper.result(0).coding.planned_packets.copy())  # type: ignore[union-attr]
+    # The blocks that closed at 12 s and, steered, at 16 s: 40 source packets each, of which 8 are lost.
+    assert planned[15][2] < 8 <= planned[-1][2]
+    assert planned[17][3] < 8 <= planned[-1][3]
+
+
 def test_a_layer_that_is_left_out_is_given_up_with_what_builds_on_it_and_comes_back() -> None:
     one = made(live(12, (2 * MSS,) * 3, playout_s=5.0), link())
     stepper = CodedStepper(1, 1, 3)

@@ -483,6 +483,60 @@ def test_repair_is_planned_for_the_time_in_which_all_of_a_chunk_must_leave() -> 
     assert in_time(result, objects).mean() > 0.9
 
 
+def planned_on(on: Link, *, playout_s: float | None, chunks: int = 1, **knobs: object) -> np.ndarray:
+    """Repair packets that are planned for blocks of so many chunks of ten packets, by block."""
+    coding = run(
+        live(40, (10 * MSS,), playout_s=playout_s),
+        on,
+        repair=None,
+        chunks=chunks,
+        congestion="paced",
+        **knobs,
+    ).coding
+    assert coding is not None
+    return coding.planned_packets
+
+
+def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> None:
+    # Two round trips of 4 s, light and a block of 1 s: 11 s.
+    on = link(rate_bps=1.2e6, rtt_s=4.0)
+    before, after = (planned_on(on, playout_s=s, drop_late=True) for s in (10.9, 11.1))
+    assert before[0] >= 3 > after[0]
+    # The longest path counts, outages leave no time, and without deadlines what is later is worse.
+    far = (on, link(rate_bps=1.2e6, rtt_s=4.4))
+    assert planned_on(far, playout_s=11.1, drop_late=True)[0] == before[0]  # type: ignore[arg-type]
+    away = link(rate_bps=1.2e6, rtt_s=4.0, outages_s=((1000.0, 1001.0),))
+    assert planned_on(away, playout_s=11.1, drop_late=True)[0] == before[0]
+    assert planned_on(on, playout_s=None)[0] == before[0]
+
+
+def test_before_it_was_heard_of_a_path_over_nodes_gets_a_seventh_of_repair_at_most() -> None:
+    on = link(rate_bps=1.2e6, rtt_s=8.0)
+    way = relayed(on, 1.2e6, 10**7)
+    alone, over = (planned_on(one, playout_s=7.0, drop_late=True) for one in (on, way))
+    assert alone[0] >= 3 and over[0] == 1  # 1.15 x 10 packets are 11
+    # Once 512 packets were heard of, the share of losses is known.
+    lossy = relayed(replace(on, loss=Loss("packet", 0.1)), 1.2e6, 10**7)
+    longer = live(100, (10 * MSS,), playout_s=7.0)
+    coding = run(longer, lossy, repair=None, chunks=1, congestion="paced", drop_late=True).coding
+    assert coding is not None
+    assert coding.planned_packets[:6].max() == 1 and coding.planned_packets[-8:].min() >= 3
+
+
+def test_what_is_to_come_is_counted_whole_where_not_all_fits() -> None:
+    # 6, 5 and 4 packets a second on a line for 10, until 450 s; a chunk has 300 s. The mission carries 4,480 packets:
+    # the base layer of all chunks, and of the next layer nearly all; the highest would take its place.
+    objects = live(400, (6 * MSS, 5 * MSS, 4 * MSS), playout_s=300)
+    result = run(
+        objects, link(rate_bps=10 * 1500 * 8, rtt_s=4.0), repair=(0.0, 0.0, 0.0), chunks=10, drop_late=True,
+        duration_s=450, congestion="paced",
+    )  # fmt: skip
+    there = in_time(result, objects).reshape(400, 3)
+    assert there[:, 0].mean() > 0.98
+    assert there[:, 1].mean() > 0.85
+    assert there[:, 2].mean() < 0.15
+
+
 def test_what_is_back_gets_no_more() -> None:
     """The first blocks lose nothing and are known to be there when the losses begin."""
     objects = live(60, (8 * MSS,))

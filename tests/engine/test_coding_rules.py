@@ -142,8 +142,11 @@ def test_auto_takes_what_is_spare_and_protects_the_base_layer_more() -> None:
     layers, losses = [(10, 100), (10, 100)], heard(9_700, 300)
     base, above = coding.plan(layers, 1_000.0, losses)
     assert base >= above > 3
-    # 3 of 100 lost: with spare rate it goes on until a packet gains less than a millionth
-    assert weight(layers, (base, above), 1_000, losses.share) > 0.99999 * 3
+    # 3 of 100 lost: with spare rate it goes on until a packet gains less than a ten-thousandth of all.
+    reached = weight(layers, (base, above), 1_000, losses.share)
+    assert reached > 0.9995 * 3
+    for more in ((base + 1, above), (base, above + 1)):
+        assert 0 < weight(layers, more, 1_000, losses.share) - reached < 1e-4 * 3
 
 
 def test_auto_pays_for_the_base_layer_with_the_highest() -> None:

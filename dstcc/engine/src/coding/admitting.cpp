@@ -55,7 +55,8 @@ bool CodedSendingEnd::nothing_to_choose(Time interval) const {
     for (const double rate : released_rates()) asked += rate;
     const double rtts =
         static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
-    return asked <= (1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0)) * rate_;
+    const double bearable = 1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0);
+    return asked <= bearable * rate_;
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
