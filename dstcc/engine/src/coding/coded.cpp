@@ -144,7 +144,8 @@ Time Coded::counts_until(Time now, Time until) const {
         const Flight& flight = sending_.subflow(l).flight;
         const std::int64_t last = flight.counts_until();
         std::int64_t known = flight.tcp().snd_una, place = -1;
-        const auto counts = [&](const AckPacket& ack, std::int64_t newest) {
+        const auto counts = [&](const AckPacket& ack, std::int64_t said) {
+            const std::int64_t newest = Named::unpack(said).newest;
             if (ack.kind != kPlain || (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
                 return false;
             const std::int64_t before = known;
