@@ -498,15 +498,15 @@ def planned_on(on: Link, *, playout_s: float | None, chunks: int = 1, **knobs: o
 
 
 def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> None:
-    # Two round trips of 4 s, light and a block of 1 s: 11 s.
+    # Two round trips of 4 s and light: 10 s.
     on = link(rate_bps=1.2e6, rtt_s=4.0)
-    before, after = (planned_on(on, playout_s=s, drop_late=True) for s in (10.9, 11.1))
+    before, after = (planned_on(on, playout_s=s, drop_late=True) for s in (9.9, 10.1))
     assert before[0] >= 3 > after[0]
     # The longest path counts, outages leave no time, and without deadlines what is later is worse.
     far = (on, link(rate_bps=1.2e6, rtt_s=4.4))
-    assert planned_on(far, playout_s=11.1, drop_late=True)[0] == before[0]  # type: ignore[arg-type]
+    assert planned_on(far, playout_s=10.1, drop_late=True)[0] == before[0]  # type: ignore[arg-type]
     away = link(rate_bps=1.2e6, rtt_s=4.0, outages_s=((1000.0, 1001.0),))
-    assert planned_on(away, playout_s=11.1, drop_late=True)[0] == before[0]
+    assert planned_on(away, playout_s=10.1, drop_late=True)[0] == before[0]
     assert planned_on(on, playout_s=None)[0] == before[0]
 
 

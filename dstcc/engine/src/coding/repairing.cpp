@@ -204,15 +204,15 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
 
 // Of what a block's repair does not bring back, what fresh packets do not either: little, where there are round trips for them over
 // whichever path. Where paths come and go there need not be.
-double CodedSendingEnd::final_share() const {
-    if (spare_ns_ == kNever) return 1;  // no deadlines
+double CodedSendingEnd::final_share(std::uint32_t block) const {
+    const Time deadline = objects_.deadline_ns[map_.member(block, 0)];
+    if (deadline == kNever) return 1;
     Time longest = 0;
     for (const Subflow& subflow : subflows_) {
         if (subflow.clock.over_nodes() || !subflow.plan->down().outages().empty()) return 1;
         longest = std::max(longest, subflow.one_way_ns());
     }
-    const Time spare = spare_ns_ + least_light_ns_ - longest - coding_.block_ns;
-    return spare >= kAgain * 2 * longest ? kFinal : 1;
+    return deadline - now_ - longest >= kAgain * 2 * longest ? kFinal : 1;
 }
 
 // Of what the paths carry, with no more than kUnproven of the source's bytes for those over nodes of which nothing was heard: their lines
@@ -236,7 +236,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
     const double bytes = proven(layers, carried * static_cast<double>(usable));
-    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share());
+    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share(first));
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {

@@ -236,7 +236,7 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
-    double final_share() const;
+    double final_share(std::uint32_t block) const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
