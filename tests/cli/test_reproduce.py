@@ -10,7 +10,7 @@ from dstcc_cli.main import main
 
 
 def invoke(*arguments: str):
-    return CliRunner().invoke(main, ["reproduce", *arguments])
+    return CliRunner(env={"COLUMNS": "80"}).invoke(main, ["reproduce", *arguments])
 
 
 def test_one_document(tmp_path: Path) -> None:
