@@ -466,10 +466,15 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-EVIDENCE, AGAIN = (951, 956), (965, 968)
+EVIDENCE, AGAIN = (951, 960), (965, 968)
 SEALED = (
-    "far-side rover", "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt",
-    "Phobos chain", "comet flyby",
+    "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt", "comet flyby"
+)  # fmt: skip
+MISSIONS = (
+    "a week of relay passes", "live feed, 34 m", "live feed, 70 m", "conjunction weeks", "three complexes",
+    "Jupiter cruise", "an areostationary relay beside direct to Earth", "a rover on the far side of the Moon",
+    "lunar gateway", "two rovers, three relays, two stations", "optical downlink, 226 Gm", "optical downlink",
+    "four-hour outage", "three relays, one out for four hours", "a lander through two orbiters",
 )  # fmt: skip
 CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
     "dstcc-lanes": {
@@ -479,13 +484,15 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
     },
     OWN: {
         "further on": ((701, 740), (901, 905), EVIDENCE, AGAIN),
-        **dict.fromkeys(("a week of relay passes", "live feed, 34 m", "conjunction weeks"), ()),
+        **dict.fromkeys((*MISSIONS, "held-out bursts-50"), (EVIDENCE,)),
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
         **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE, AGAIN)),
         **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), EVIDENCE, AGAIN)),
         **dict.fromkeys(SEALED, (EVIDENCE, AGAIN)),
         "optical and two": ((713, 713), EVIDENCE, AGAIN),
+        "far-side rover": ((711, 714), EVIDENCE, AGAIN),
+        "Phobos chain": ((711, 720), EVIDENCE, AGAIN),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where

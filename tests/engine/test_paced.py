@@ -86,21 +86,23 @@ def over_a_node(behind_bps: float, *, up_outages: tuple[tuple[int, int], ...] = 
 def test_reports_do_not_wait_for_a_slower_line_behind_a_node(behind_bps: float) -> None:
     objects = video(0.8, 400)
     result = trial(over_a_node(behind_bps), objects)
-    # A report of 48 bytes takes half of the slower line. On the first line one or two are under way.
+    # A report of 48 bytes takes 80 % of the slower line. On the first line one or two are under way.
     report_s = 8 * 48 / min(behind_bps, 8e3)
     assert result.totals.rtt_sum_s / result.totals.rtt_samples < RTT_S + 1 + 3 * report_s
     first = next(hop for hop in result.hops if hop.first_of == 0)
-    assert first.up_sent_packets == pytest.approx(400 / (2 * report_s), rel=0.2)  # packets are 0.06 s apart
+    assert first.up_sent_packets == pytest.approx(
+        400 / (1.25 * report_s), rel=0.35
+    )  # packets are 0.06 s apart
 
 
-def test_reports_take_a_quarter_of_a_line_that_comes_and_goes() -> None:
-    # It is there for 30 s of each 100 s: a quarter of that is 0.075 of all time.
+def test_reports_take_two_fifths_of_a_line_that_comes_and_goes() -> None:
+    # It is there for 30 s of each 100 s: two fifths of that are 0.12 of all time.
     outages = tuple((ns(100 * k + 30), ns(100 * k + 100)) for k in range(8))
     objects = video(0.8, 400)
     result = trial(over_a_node(2e3, up_outages=outages), objects, duration_s=800.0)
     first = next(hop for hop in result.hops if hop.first_of == 0)
     report_s = 8 * 48 / 2e3
-    assert first.up_sent_packets == pytest.approx(400 * 0.3 / 4 / report_s, rel=0.15)
+    assert first.up_sent_packets == pytest.approx(400 * 0.12 / report_s, rel=0.15)
 
 
 def test_under_laws_that_want_acknowledgements_they_do() -> None:
@@ -386,7 +388,7 @@ def test_losses_that_come_and_pass_by_themselves_leave_the_pace(up_bps: float) -
 def test_what_passes_by_itself_hides_no_slower_line() -> None:
     result = trial(relayed(far(loss=FADES), RATE_BPS / 2, 4 * WIRE), video(2, 3200))
     # A line of half the rate with a queue of four packets: where a quarter is lost before it, a third more passes.
-    assert wire_rate(result, 800, 3200) < 1.2 * RATE_BPS / 2
+    assert wire_rate(result, 800, 3200) < 1.3 * RATE_BPS / 2
 
 
 @pytest.mark.parametrize("fades_s", [1000, 1009, 1017, 1025, 1033, 1041])

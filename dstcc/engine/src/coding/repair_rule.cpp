@@ -6,7 +6,6 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kWorth = 1e-4;           // of the whole weight of a period, a packet
 constexpr double kRarely = 1e-2;          // fresh packets are too few
 constexpr double kNegligible = 1e-12;     // of a probability
 constexpr double kMostShare = 0.75;       // of losses: beyond, no repair helps
@@ -92,7 +91,7 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
                 repair[m] = r;
                 const auto step = static_cast<double>(r - had);
                 const double gain = expected() - now;
-                if (gain > kWorth * all * step && gain / (step * layers[m].packet_bytes) > best_gain) {
+                if (gain > worth_ * all * step && gain / (step * layers[m].packet_bytes) > best_gain) {
                     best_gain = gain / (step * layers[m].packet_bytes);
                     best_layer = m;
                     best_repair = r;

@@ -15,7 +15,7 @@
 //   E = sum over m of f_m w_m product over j <= m of (1 - q_j),   w_m = layers - m
 //
 // From r = 0 on, the step to an r' of some layer that gains the most E a byte is taken, as long as one gains more than
-// kWorth of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change
+// `worth` of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change
 // little.) With bytes to spare f stays 1 and repair costs nothing; without, it is paid by the highest layer's share.
 //
 // A layer with f = 0 may go nevertheless, at the beginning of what does not fit. Its r is the one of the most
@@ -40,6 +40,8 @@ struct PlannedLayer {
 
 class RepairRule {
 public:
+    // `worth`: of the whole weight of a period, what a packet must gain.
+    explicit RepairRule(double worth = 1e-4) : worth_(worth) {}
     // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound). `final_share`: of the q that remains
     // nothing else makes good such a share.
     std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
@@ -54,6 +56,7 @@ private:
                             const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair);
     bool is_enough(std::int64_t n, std::int64_t missing, double share);
     double log_choose(std::int64_t n, std::int64_t x);
+    double worth_;
     std::vector<double> log_factorial_{0.0};
 };
 
