@@ -147,7 +147,7 @@ def test_blocks_are_planned_again_where_losses_rise_whoever_decided_before(steer
         if second >= 16:
             stepper.repair[:] = steered
         stepper.step()
-        planned.append(stepper.result(0).coding.planned_packets.copy())  # type: ignore[union-attr]
+        planned.append(stepper.result(0).coding.planned_packets.copy())
     # The blocks that closed at 12 s and, steered, at 16 s: 40 source packets each, of which 8 are lost.
     assert planned[15][2] < 8 <= planned[-1][2]
     assert planned[17][3] < 8 <= planned[-1][3]

@@ -483,16 +483,12 @@ def test_repair_is_planned_for_the_time_in_which_all_of_a_chunk_must_leave() -> 
     assert in_time(result, objects).mean() > 0.9
 
 
-def planned_on(on: Link, *, playout_s: float | None, chunks: int = 1, **knobs: object) -> np.ndarray:
-    """Repair packets that are planned for blocks of so many chunks of ten packets, by block."""
-    coding = run(
-        live(40, (10 * MSS,), playout_s=playout_s),
-        on,
-        repair=None,
-        chunks=chunks,
-        congestion="paced",
-        **knobs,
-    ).coding
+def planned_on(
+    on: Link | tuple[Link, ...], *, playout_s: float | None, drop_late: bool = False
+) -> np.ndarray:
+    """Repair packets that are planned for blocks of a chunk of ten packets, by block."""
+    objects = live(40, (10 * MSS,), playout_s=playout_s)
+    coding = run(objects, on, repair=None, chunks=1, congestion="paced", drop_late=drop_late).coding
     assert coding is not None
     return coding.planned_packets
 
@@ -504,7 +500,7 @@ def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> 
     assert before[0] >= 3 > after[0]
     # The longest path counts, outages leave no time, and without deadlines what is later is worse.
     far = (on, link(rate_bps=1.2e6, rtt_s=4.4))
-    assert planned_on(far, playout_s=10.1, drop_late=True)[0] == before[0]  # type: ignore[arg-type]
+    assert planned_on(far, playout_s=10.1, drop_late=True)[0] == before[0]
     away = link(rate_bps=1.2e6, rtt_s=4.0, outages_s=((1000.0, 1001.0),))
     assert planned_on(away, playout_s=10.1, drop_late=True)[0] == before[0]
     assert planned_on(on, playout_s=None)[0] == before[0]

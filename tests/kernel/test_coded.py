@@ -102,16 +102,16 @@ def test_what_is_sent_is_what_the_simulator_sends(carried: tuple[EngineConfig, E
 @pytest.mark.usefixtures("kernel")
 def test_a_law_of_ours_finds_the_rate_that_it_finds_in_the_simulator(law: str) -> None:
     """Nothing is lost, so the packets are the same but for what a look of the program is late: where that comes to one
-    more or less in the first queue, by that packet's 0.1 s, and a layer in ten by a repair packet's turn."""
+    more or less in the first queue, by that packet's 0.1 s, and a layer in twenty by a repair packet's turn."""
     link = {"name": "one", "rate_bps": 115_200, "delay_s": 5}
-    given = scenario(links=[link], transport={"congestion": law}, coding={"repair": "auto"})
+    given = scenario(links=[link], transport={"congestion": law}, coding={"repair": [0.1]})
     config = in_words(config_of(given))
     carried, simulated = backend.run(config), simulate(config)
     came = simulated.objects.complete_ns >= 0
     assert came.sum() > 60
     for name in ("first_sent_ns", "complete_ns"):
         late = (getattr(carried.objects, name) - getattr(simulated.objects, name)) / 1e9
-        assert np.quantile(np.abs(late), 0.9) < 0.25, name
+        assert np.quantile(np.abs(late), 0.95) < 0.25, name
     sent = carried.totals.sent_wire_bytes / simulated.totals.sent_wire_bytes
     assert sent == pytest.approx(1, abs=0.01)
 

@@ -43,7 +43,7 @@ private:
     const CodingConfig* coding_;
     double success_ = 8.0 / 9;
     LossHeard losses_;
-    RepairRule rule_{1e-6};  // what is not whole waits for a round trip
+    RepairRule rule_{1e-6};    // what is not whole waits for a round trip
     std::deque<double> last_;  // shares lost, the newest first
 };
 
