@@ -90,9 +90,9 @@ def test_reports_do_not_wait_for_a_slower_line_behind_a_node(behind_bps: float) 
     report_s = 8 * 48 / min(behind_bps, 8e3)
     assert result.totals.rtt_sum_s / result.totals.rtt_samples < RTT_S + 1 + 3 * report_s
     first = next(hop for hop in result.hops if hop.first_of == 0)
-    assert first.up_sent_packets == pytest.approx(
-        400 / (1.25 * report_s), rel=0.35
-    )  # packets are 0.06 s apart
+    # Packets are 0.06 s apart, which is as long as 80 % of the first line gives a report.
+    near = 0.2 if behind_bps < 8e3 else 0.35
+    assert first.up_sent_packets == pytest.approx(400 / (1.25 * report_s), rel=near)
 
 
 def test_reports_take_two_fifths_of_a_line_that_comes_and_goes() -> None:
