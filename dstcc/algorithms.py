@@ -495,8 +495,8 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         "Phobos chain": ((711, 720), EVIDENCE, AGAIN),
     },
 }
-"""Constants and rules of a controller that people chose by what it played: scenario → first and last seeds, none where
-single seeds were looked at and not written down. What a network was trained on is in the policy's file."""
+"""Constants and rules of a controller that people chose by what it played: scenario → first and last seeds. Single
+seeds were looked at, too, and not written down. What a network was trained on is in the policy's file."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """The folder of the shipped policies, each in NAME.safetensors."""
 

@@ -103,8 +103,7 @@ def chosen_on(section: Section, algorithm: Algorithm) -> str:
     if section.name not in known:
         return ""
     spans = [f"{first} to {last}" for first, last in known[section.name]]
-    on = f"seeds {listed(spans)}" if spans else "single seeds, which were not recorded"
-    return f"{what} of {algorithm.name} were chosen on {section.name} ({on})"
+    return f"{what} of {algorithm.name} were chosen on {section.name} (seeds {listed(spans)})"
 
 
 def namesakes(runs: Sequence[Run]) -> frozenset[str]:
