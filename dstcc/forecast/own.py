@@ -108,6 +108,8 @@ class Own(Controller):
             return False
         low, high = forecaster().within["slot_rtts"]
         round_trips = [2 * max(config.links[i].delay_ns) for i in links]
+        if _fresh_packets_count(config, max(round_trips)):
+            return False
         known = len(links) <= MOST_SUBFLOWS and config.objects.layers <= MOST_LAYERS
         return known and low * max(round_trips) <= config.slot_ns <= high * min(round_trips)
 
@@ -120,6 +122,15 @@ class Own(Controller):
     def pilot(self, config: EngineConfig, layers: int, watcher: Watcher | None) -> OwnPilot:
         """Who decides, and looks on."""
         return OwnPilot(config, layers, watcher, decides=self.decides(config))
+
+
+def _fresh_packets_count(config: EngineConfig, round_ns: int) -> bool:
+    """Whether what is lost can be sent again twice, always, which the engine's rule counts on and the planner does not
+    (`final_share` in ``dstcc/engine/src/coding/repairing.cpp``)."""
+    if any(link.onward or link.outages_ns for link in config.links) or config.coding is None:
+        return False
+    waits_ns = (config.objects.deadline_ns - config.objects.release_ns).min()
+    return bool(waits_ns - config.coding.block_ns - round_ns // 2 >= 2 * round_ns)
 
 
 @lru_cache(1)

@@ -26,6 +26,8 @@ TRIAL = 0.5
 """Round trips that a trial lasts."""
 LEAST_TURNS = 4.0
 """Slots of a trial that alternates, at least."""
+OF_EXCESS = 0.5
+"""Of what is beyond a slower rate: who causes losses loses so much more at least."""
 LAG = 1.25
 """Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected."""
 WINDOW = 0.25
@@ -60,6 +62,11 @@ class Count:
     def share(self) -> float:
         """The share lost."""
         return self.lost / max(self.segments, 1.0)
+
+    @property
+    def rate(self) -> float:
+        """Segments a second, as they were sent."""
+        return self.segments / self.busy_s
 
     def beyond(self, share: float, dispersion: float, deviations: float = 2.0) -> bool:
         """Whether the losses exceed that share by so many standard deviations of a count whose variance is so many
@@ -268,8 +275,7 @@ class ReferenceLimit:
             if self._phase_s < sends_s:
                 return
             self.phase, self.turn, self._queue_grew = _ECHO, Turn.NONE, slot.rate < STANDING * self._trial
-            known = self._faster or min(self._before, slot.rate) <= PROVEN * self._proven
-            self.limit = self._before if known else self._trial
+            self.limit = self._before
         elif self._phase_s >= LAG * round_s + sends_s:
             if min(count.segments for count in self._turns.values()) >= MIN_SEGMENTS:
                 self._judge_turns()
@@ -291,6 +297,8 @@ class ReferenceLimit:
         caused = (
             self._beyond(faster, slower.share, deviations)
             and slower.share <= (faster.share + self.base_loss) / 2
+            and (faster.share - slower.share) / (1 - slower.share)
+            >= OF_EXCESS * (1 - slower.rate / faster.rate)
         )
         if caused:
             self.base_loss, self.limit, self._proven = slower.share, self._trial, self._trial

@@ -175,6 +175,34 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
     assert pace == pytest.approx(250)
 
 
+# ----------------------------------------------------------------- where others keep it full
+
+
+def test_a_queue_that_others_keep_full_is_not_left_to_them() -> None:
+    # It grows to 40 s and stays, whatever is sent: who fills what is left, as CUBIC does, takes what is given up. Of
+    # its last growth is heard 140 s after step 130.
+    far, paces = Far(), []
+    for step in range(600):
+        grown = LINE * min(0.5 * max(step - 50, 0), 40.0)
+        far.others = max(LINE + (grown - far.standing) / 2 - min(far.pace, LINE), 0.0)
+        far.send(LINE, far.at_s + 2)
+        paces.append(far.pace)
+    assert min(paces[:200]) < LINE / 16
+    assert far.queue.full
+    assert LINE / 5 <= min(paces[250:]) <= LINE / 4
+
+
+def test_what_was_left_to_others_is_taken_again_once_little_stands() -> None:
+    queue, pace = found_queue(SHOWN)
+    assert pace == pytest.approx(LINE / 4)
+    for step in range(30):  # as much stands as ever, and hardly anything comes through
+        queue.hear(ns(20.0 + step), ns(61.0 + 3 * step), 1.0)
+        pace = queue.pace(ns(30.0 + step), 1e5, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+    assert pace < LINE / 100
+    queue.hear(ns(60.0), ns(0.0), 1.0)
+    assert queue.pace(ns(70.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9 == pytest.approx(LINE / 4)
+
+
 # ----------------------------------------------------------------- before a gap in the own line's contacts
 
 

@@ -405,6 +405,32 @@ def test_a_path_that_has_become_slower_is_held_to_what_it_carries_after_one_tria
     assert path.share_lost(18, 40) < 0.01 and path.share_used(18, 40) > 0.95
 
 
+def test_until_a_first_trial_is_heard_of_the_rate_of_before_is_gone_on_with() -> None:
+    # A quarter is the channel's from the first packet on: no rate has come through without.
+    path = Path(constant(20), constant(0.25), pacing=PacingLimit(WIRE, alternates=True)).run(3)
+    assert path.turns.count(Turn.SLOWER) == path.turns.count(Turn.FASTER) == ROUND // 4
+    for sent, turn in zip(path.sent, path.turns, strict=True):
+        assert sent == pytest.approx(MARGIN * 75 if turn is Turn.SLOWER else 100)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_who_causes_losses_loses_of_a_rate_what_is_beyond_the_path(held: bool) -> None:
+    # A twentieth is the channel's, then 0.3 until a trial begins. A path that carried no more than its slower rate
+    # would lose of the other the excess of what the channel leaves. Half of that is enough.
+    def loss(slot: int) -> float:
+        if slot < 12 * ROUND:
+            return 0.05
+        if path.turns[slot] is Turn.FASTER:
+            slower = path.limits[path.turns.index(Turn.SLOWER, 12 * ROUND) - 1]
+            return 0.05 + 0.95 * (1 - slower / 10) / 2 * (1.05 if held else 0.95)
+        return 0.3 if Turn.SLOWER not in path.turns[12 * ROUND :] else 0.05
+
+    limit = PacingLimit(WIRE, alternates=True)
+    path = Path(constant(20), loss, demand=10, queue_seen=True, pacing=limit)
+    path.run(18)
+    assert (path.limits[-1] < 10) is held
+
+
 def test_bursts_of_losses_leave_the_rate_as_it_was() -> None:
     # A slot of 100 packets loses 20 of them with probability a half, else none: 10 on average, with a variance of 100.
     # Who takes it for a Poisson count's, 10, takes chance for losses of its own.

@@ -171,6 +171,22 @@ def test_where_no_forecast_can_be_planned_on_it_is_the_engines_alone(what: str) 
         assert (planned(Own().drive(config)) == planned(engine.simulate(config))).all()
 
 
+@pytest.mark.parametrize(("more_s", "of_link", "decides"), [
+    (0, {}, False),
+    (-1, {}, True),
+    (0, {"outages": [[700, 720]]}, True),
+])  # fmt: skip
+def test_where_what_is_lost_can_be_sent_again_twice_the_engines_rule_counts_on_it(
+    more_s: int, of_link: dict[str, Any], decides: bool
+) -> None:
+    """Two round trips of 120 s behind the block and the way of the repair."""
+    config = config_of(RISING, of_link=of_link)
+    assert config.coding is not None
+    waits_ns = config.coding.block_ns + (60 + 2 * 120 + more_s) * 10**9
+    objects = replace(config.objects, deadline_ns=config.objects.release_ns + waits_ns)
+    assert Own().decides(replace(config, objects=objects)) == decides
+
+
 def test_its_checksum_is_another_where_its_learned_part_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials are told apart by it (``dstcc.run.identity``)."""
     shipped, part = Own().about()["sha256"], forecaster()

@@ -10,6 +10,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
 constexpr double kForgets = 1.0 / 16;          // of the line, in a round trip
+constexpr Time kGrown = 32;                    // in the longest wait: more is growth
 
 }  // namespace
 
@@ -18,6 +19,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     if (sent <= sent_) return;
     sent_ = sent;
     wait_ = std::max<Time>(wait, 0);
+    if (wait_ > longest_ + longest_ / kGrown) grew_ = sent + wait;
     longest_ = std::max(longest_, wait_);
     standing_ = std::max<Time>(wait_ - (sent <= paused_from_ ? paused_to_ - paused_from_ : 0), 0);
     if (from_sent_ < 0) {
@@ -46,7 +48,9 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
         most = std::max(most, shown);
     }
     const double over = (target - std::max(ahead, 0.0)) / horizon;
-    return std::clamp(available_ + line * over, kLeast * available_, most);
+    const double pace = std::clamp(available_ + line * over, kLeast * available_, most);
+    const bool held = full() && static_cast<double>(now - grew_) > kHeld * round;
+    return held || ahead < target ? std::max(pace, kKeeps * greatest_) : pace;
 }
 
 void FarQueue::pause(Time from, Time now) {
@@ -75,6 +79,7 @@ void FarQueue::look(double shown, double round) {
         available_ = std::max(available_, sent_rate);
     }
     if (available_ > shown) available_ = 0;
+    greatest_ = std::max(greatest_, available_);
     from_sent_ = sent_;
     from_wait_ = wait_;
     arrived_ = 0;

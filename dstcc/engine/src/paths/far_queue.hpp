@@ -16,6 +16,9 @@
 //              heard of. Times 1 + kEvens (1/2 - A / C): of two senders there the one with less of the line aims at more
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
+//   held       where others keep it full, as CUBIC does, what one takes less they take more, and A falls with the pace. So where it has
+//              been full for kHeld round trips without growing, and where less stands than the target, the pace is kKeeps of the
+//              greatest A at least. Losses limit it still
 //
 // Before a gap in the contacts of the own line what stands is to last for the gap: the target is longer by it, but at most
 // kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is bounded
@@ -37,6 +40,7 @@ public:
     // Of other times.
     static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4;
     static constexpr double kEvens = 3.0 / 2;
+    static constexpr double kHeld = 2, kKeeps = 1.0 / 4;
     static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
 
     struct Gap {
@@ -64,9 +68,10 @@ private:
     void look(double shown, double round_trip);
 
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
+    Time grew_ = 0;                                          // when the longest came in
     Time standing_ = 0, paused_from_ = -1, paused_to_ = -1;  // what is left of wait_; the last pause
     double arrived_ = 0;                                     // since from_sent_
-    double line_ = 0, available_ = 0;
+    double line_ = 0, available_ = 0, greatest_ = 0;
     bool found_ = false;
 };
 

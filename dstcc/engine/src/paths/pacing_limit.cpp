@@ -24,6 +24,8 @@ constexpr double kFirstPause = 4.0;
 constexpr double kLongestPause = 64.0;
 // Round trips that a trial lasts.
 constexpr double kTrial = 0.5;
+// Of a rate beyond what a path carries it loses the excess. So much of it is the sender's doing.
+constexpr double kOfExcess = 0.5;
 // Slots of a trial that takes turns, at least.
 constexpr double kLeastTurns = 4.0;
 // Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected.
@@ -49,6 +51,8 @@ void FateCount::add(double more_segments, double more_lost, const PathSlot& slot
 }
 
 double FateCount::share() const { return lost / std::max(segments, 1.0); }
+
+double FateCount::rate() const { return segments / busy_s; }
 
 bool FateCount::beyond(double share, double dispersion, double deviations) const {
     const double most = share * segments;
@@ -260,7 +264,7 @@ void PacingLimit::take_turns(const PathSlot& slot, double round_s) {
         phase_ = Phase::kEcho;
         turn_ = kNoTurn;
         queue_grew_ = slot.rate < kGrown * trial_;
-        limit_ = faster() || std::min(before_, slot.rate) <= kProven * proven_ ? before_ : trial_;
+        limit_ = before_;
     } else if (phase_s_ >= kLag * round_s + sends_s) {
         if (segments >= kMinSegments) return judge_turns();
         if (phase_s_ < 2 * (kLag * round_s + sends_s)) return;
@@ -283,8 +287,10 @@ void PacingLimit::judge_turns() {
         return;
     }
     const double deviations = 2 * std::sqrt(1 + faster_count.segments / slower.segments);  // of the difference of both
-    const bool caused =
-        beyond(faster_count, slower.share(), deviations) && slower.share() <= (faster_count.share() + base_loss_) / 2;
+    const double excess = 1 - slower.rate() / faster_count.rate();
+    const double more = (faster_count.share() - slower.share()) / (1 - slower.share());
+    const bool caused = beyond(faster_count, slower.share(), deviations) &&
+                        slower.share() <= (faster_count.share() + base_loss_) / 2 && more >= kOfExcess * excess;
     base_loss_ = caused ? slower.share() : both.share();
     if (caused) {
         limit_ = proven_ = trial_;

@@ -26,8 +26,8 @@
 //
 //     alternate If it has been told to, a trial has its rate and the one of before in turn, slot by slot, and what is compared is what
 //               was lost of both: a fade that comes or passes takes its share of both, a slower path of the faster one. The sender
-//               caused the losses if the slower one lost half as much beyond u or less. A rate that came through before is
-//               gone on with until then.
+//               caused the losses if the slower one lost half as much beyond u or less, and the faster one so much more as is
+//               half of the excess over it. Until then the rate of before is gone on with.
 //
 // Losses in bursts vary more than counts do, and two halves of a trial differ by chance. How much more (the dispersion) is measured
 // between trials: what a slot lost beyond the slot before and the slot after. A rate that rises or falls moves one of both.
@@ -88,6 +88,8 @@ struct FateCount {
     void add(double more_segments, double more_lost, const PathSlot& slot);
     // The share lost.
     double share() const;
+    // Segments a second, as they were sent.
+    double rate() const;
     // Whether the losses exceed that share by so many standard deviations of a count whose variance is so many times a Poisson count's.
     bool beyond(double share, double dispersion, double deviations = 2.0) const;
     // Whether the count is as long as that and has enough segments.
