@@ -123,6 +123,8 @@ class LazyGroup(click.Group):
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
         guard()
+        if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
+            sys.meta_path.insert(0, _NoPandas())
         # pydantic would else read what each installed package declares, to find plugins
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
         others = frozenset(threading.enumerate())
@@ -141,6 +143,20 @@ class LazyGroup(click.Group):
                 raise
             _leave(_fail(LACKS_MEMORY, 1), others)
         sys.exit(outcome if isinstance(outcome, int) else 0)
+
+
+class _NoPandas:
+    """Pyarrow imports pandas for its first array, to know pandas' own: a third of what a small `emulate` takes. Nothing
+    of ours has any; whoever else imports pandas gets it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Find nothing, but no pandas for us or for pyarrow."""
+        frame = sys._getframe(1) if name == "pandas" else None
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+            frame = frame.f_back
+        asks = "" if frame is None else str(frame.f_globals.get("__name__"))
+        if asks != "pyarrow.pandas_compat" and asks.startswith(("dstcc", "pyarrow")):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 @contextmanager

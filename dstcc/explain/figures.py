@@ -8,8 +8,7 @@ import numpy as np
 
 from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.panels import Line, Panel, draw_panels
-from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, quiet_ticks, width_in
-from dstcc.report.figures.times import name_times
+from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, name_times, quiet_ticks, width_in
 from dstcc.report.numbers import unit_for
 
 if TYPE_CHECKING:

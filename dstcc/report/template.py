@@ -5,9 +5,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dstcc.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 CONTENTS = "<!-- contents -->"
@@ -32,18 +37,25 @@ def fill(template: Path, **values: object) -> str:
 
     Text is escaped unless the template says ``|safe``; a name that nobody gave is an error.
     """
+    css = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    page = (
+        _templates(template.parent).get_template(template.name).render(version=__version__, css=css, **values)
+    )
+    return page.replace(CONTENTS, _contents(page), 1)
+
+
+@cache
+def _templates(folder: Path) -> Environment:
+    """Those of a folder beside those of all: each is compiled once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FileSystemLoader([template.parent, TEMPLATES]),
+    return Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    css = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    page = environment.get_template(template.name).render(version=__version__, css=css, **values)
-    return page.replace(CONTENTS, _contents(page), 1)
 
 
 def _contents(page: str) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.quick import QUICK
 
 RUN = """
 import sys
@@ -34,8 +37,9 @@ LIBRARIES = {
 PLANNING = ("click", "numpy", "pydantic", "rich")
 
 
-def imported(*words: str) -> set[str]:
-    ran = subprocess.run([sys.executable, "-c", RUN, *words], capture_output=True, text=True, check=False)
+def imported(*words: str, cwd: Path | None = None) -> set[str]:
+    command = [sys.executable, "-c", RUN, *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
     assert ran.returncode == 0, ran.stderr
     return set(ran.stderr.split("\n"))
 
@@ -58,6 +62,26 @@ def test_a_command_imports_what_it_uses(words, libraries):
     modules = imported(*words)
     assert LIBRARIES & modules <= set(libraries), words
     assert len(modules) < (1_000 if "numpy" in libraries else 500)
+
+
+def test_neither_a_run_nor_a_report_in_words_takes_pandas_matplotlib_or_all_of_scipy(tmp_path):
+    """Of pandas, which pyarrow looks for by itself, nobody has anything; of scipy's distributions few have."""
+    (tmp_path / "s.toml").write_text(QUICK)
+    for words in (("emulate", "s.toml", "-o", "run"), ("report", "run", "-o", "page.md")):
+        modules = imported(*words, cwd=tmp_path)
+        assert "pyarrow" in modules
+        assert not {"pandas", "matplotlib", "scipy.stats"} & modules, words
+
+
+def test_who_imports_pandas_himself_gets_it():
+    code = (
+        "import dstcc_cli.main as cli, sys, pyarrow as pa\n"
+        "sys.meta_path.insert(0, cli._NoPandas())\n"
+        "exec('pa.array([1])', {'__name__': 'dstcc.run', 'pa': pa}); assert 'pandas' not in sys.modules\n"
+        "import pandas\n"
+        "assert pa.Table.from_pandas(pa.table({'a': [1]}).to_pandas()).column('a').to_pylist() == [1]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_table_of_a_scenario_is_compiled_when_one_is_read():

@@ -9,8 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from dstcc.clock import Clock
-from dstcc.report.figures.times import DAY_S, TICK_IN, name_times, ticks_s
+from dstcc.report.figures.style import name_times
 from dstcc.report.numbers import Unit
+from dstcc.report.times import DAY_S, TICK_IN, ticks_s
 
 CLOCK = Clock(datetime(2028, 3, 11, 22, 14, 5, tzinfo=UTC))
 MINUTES = Unit(60.0, "min", 0)

@@ -23,11 +23,11 @@ from .style import (
     lay_stacked,
     legend_above,
     legend_chars,
+    name_times,
     quiet_ticks,
     short,
     width_in,
 )
-from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,18 @@ from dstcc.report.tables import Tables
 from .links import BAR_IN, Scene, draw_contacts, scene_of
 from .looks import Looks
 from .section import SectionFigure, Shown, register
-from .style import INK, draw_svg, focus, lay_stacked, legend_above, legend_chars, quiet_ticks, short, width_in
-from .times import name_times
+from .style import (
+    INK,
+    draw_svg,
+    focus,
+    lay_stacked,
+    legend_above,
+    legend_chars,
+    name_times,
+    quiet_ticks,
+    short,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

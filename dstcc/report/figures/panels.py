@@ -11,8 +11,7 @@ import numpy as np
 from dstcc.clock import Clock
 from dstcc.report.numbers import unit_for
 
-from .style import INK, MUTED, draw_svg, quiet_ticks, short, width_in
-from .times import name_times
+from .style import INK, MUTED, draw_svg, name_times, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,6 +14,7 @@ from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from dstcc.clock import Clock
 from dstcc.report.mark import PICTURE_MARK
 from dstcc.report.model import MARKS, plain_name
 from dstcc.version import __version__
@@ -23,6 +24,8 @@ from .looks import COLOURS, Look, Looks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from dstcc.report.numbers import Unit
 
     Rows = Sequence[Sequence[Axes]]
 
@@ -273,6 +276,20 @@ def legend_chars(narrow: bool) -> int:
 def quiet_ticks(axes: Axes) -> None:
     """Keep the grid, drop the tick marks."""
     axes.tick_params(length=0, pad=4)
+
+
+def name_times(axes: Axes, clock: Clock, unit: Unit, what: str = "") -> None:
+    """Label the times of axes whose limits are set and whose x are mission seconds in ``unit``; ``what`` says of what
+    they are the times, like ``captured at``."""
+    if not clock.dated:
+        axes.set_xlabel(f"{what} mission time ({unit.name})".lstrip())
+        return
+    from dstcc.report.times import Moments, Names
+
+    begins_s = axes.get_xlim()[0] * unit.factor
+    axes.set_xlabel(f"{what} UTC, from {clock.moment(begins_s)}".lstrip())
+    axes.xaxis.set_major_locator(Moments(clock, unit.factor))
+    axes.xaxis.set_major_formatter(Names(clock, unit.factor))
 
 
 def standalone(svg: str, label: str = "") -> str:

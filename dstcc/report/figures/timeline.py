@@ -23,11 +23,11 @@ from .style import (
     draw_bands,
     layer_name,
     level_colours,
+    name_times,
     one_line,
     quiet_ticks,
     width_in,
 )
-from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

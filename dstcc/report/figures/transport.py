@@ -16,8 +16,18 @@ from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
 from .looks import Looks
-from .style import INK, MUTED, align_ylabels, bands, draw_bands, one_line, quiet_ticks, short, width_in
-from .times import name_times
+from .style import (
+    INK,
+    MUTED,
+    align_ylabels,
+    bands,
+    draw_bands,
+    name_times,
+    one_line,
+    quiet_ticks,
+    short,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

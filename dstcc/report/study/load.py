@@ -277,7 +277,7 @@ def _sortable(kind: pa.DataType) -> bool:
 
 def _means(table: pa.Table, by: Sequence[str], metric: str) -> dict[tuple[Any, ...], Mean]:
     """A metric's means by algorithm and the columns ``by``, in their order; values that are null are left out."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     if not table.num_rows:
         return {}
@@ -297,7 +297,7 @@ def _means(table: pa.Table, by: Sequence[str], metric: str) -> dict[tuple[Any, .
         half = None
         if n > 1:
             deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in seeds) / (n - 1))
-            half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1)) * deviation / math.sqrt(n)
+            half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(n)
         trials = sum(count for _, count in groups[key])
         found[key] = Mean(
             mean, None if half is None else mean - half, None if half is None else mean + half, trials

@@ -1,18 +1,13 @@
-"""An axis of mission time: in UTC with round moments where the scenario has ``start``, else in one unit."""
+"""Round moments of UTC on an axis of mission time. Of the figures only this needs matplotlib before it is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.ticker import Formatter, Locator
 
 from dstcc.clock import Clock
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from dstcc.report.numbers import Unit
 
 DAY_S = 86_400
 STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY_S)
@@ -20,18 +15,6 @@ STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800
 DAYS = (2, 5, 10, 20, 50, 100, 200, 500)
 TICK_IN = 0.85
 """Of an axis, for a tick: a date with its year is the longest label."""
-
-
-def name_times(axes: Axes, clock: Clock, unit: Unit, what: str = "") -> None:
-    """Label the times of axes whose limits are set and whose x are mission seconds in ``unit``; ``what`` says of what
-    they are the times, like ``captured at``."""
-    if not clock.dated:
-        axes.set_xlabel(f"{what} mission time ({unit.name})".lstrip())
-        return
-    begins_s = axes.get_xlim()[0] * unit.factor
-    axes.set_xlabel(f"{what} UTC, from {clock.moment(begins_s)}".lstrip())
-    axes.xaxis.set_major_locator(_Moments(clock, unit.factor))
-    axes.xaxis.set_major_formatter(_Names(clock, unit.factor))
 
 
 def ticks_s(clock: Clock, begin_s: float, end_s: float, most: float) -> list[int]:
@@ -45,13 +28,14 @@ def ticks_s(clock: Clock, begin_s: float, end_s: float, most: float) -> list[int
     return [at for at in range(first, int(end_s) + 1, step) if at >= begin_s]
 
 
-class _Moments(Locator):
+class Moments(Locator):
     """Places the ticks once the axes have their size."""
 
     def __init__(self, clock: Clock, factor: float) -> None:
         self._clock, self._factor = clock, factor
 
     def __call__(self) -> Sequence[float]:
+        """The ticks of the axis as it is."""
         axes: Any = self.axis.axes  # type: ignore[union-attr]
         width_in = axes.get_position().width * axes.figure.get_figwidth()
         low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
@@ -63,7 +47,7 @@ class _Moments(Locator):
         return self()
 
 
-class _Names(Formatter):
+class Names(Formatter):
     """``22:14``, with seconds where ticks are closer than a minute; a midnight is its date, ``03-12``, with the year
     where ticks are of several."""
 
@@ -71,6 +55,7 @@ class _Names(Formatter):
         self._clock, self._factor = clock, factor
 
     def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
         return self.format_ticks([x])[0]
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
