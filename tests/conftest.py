@@ -28,7 +28,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
 
 
-DEAR = ("iodst/held-out", "learning/held-out", "learning/training", "quic/bulk", "quic/page", "quic/relay")
+DEAR = (
+    *("iodst/held-out", "iodst/table-1", "papers/iodst/table-1", "physics/conjunction-2028"),
+    *("learning/held-out", "learning/training", "quic/bulk", "quic/page", "quic/relay"),
+    *("missions/areostationary", "missions/conjunction-weeks", "missions/handover", "missions/lunar-farside"),
+    *("missions/mars-network", "missions/outage", "missions/relay-week", "missions/three-relays"),
+)
 """What of `examples/` takes seconds each: `make test-slow` runs it."""
 KEPT = ("iodst/held-out/rtt-80-min", "learning/held-out/flares", "learning/training/two-skies")
 """One of each folder in `make test`, too."""

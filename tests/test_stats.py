@@ -84,7 +84,7 @@ def covered(n: int, draws: int, law: Callable[[np.random.Generator, int], np.nda
     return held / draws
 
 
-@pytest.mark.parametrize("n", [5, 6, FEW_SEEDS])
+@pytest.mark.parametrize("n", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, FEW_SEEDS))])
 def test_intervals_hold_for_shares_that_are_skewed(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beta(8, 2), as `experiments/interval_coverage.py` measures: 94 to 97 %. Of 300 samples 95 % with three standard
     deviations of √(0.95 · 0.05 / 300) = 1.26 % are 91 % or more; plain percentiles hold in 88 to 91 % at five."""

@@ -627,7 +627,9 @@ def test_people_read_utc_where_the_mission_has_a_date(scenario: Path, out: Path)
     assert "quick, from 2028-03-11 22:14 UTC" in emulate(scenario, "-o", out, *dated).stdout
 
 
-@pytest.mark.parametrize("name", ["tide", "sinking", "relief", "flares"])
+@pytest.mark.parametrize(
+    "name", ["tide", "flares", *(pytest.param(one, marks=pytest.mark.slow) for one in ("sinking", "relief"))]
+)
 def test_a_dry_run_says_between_what_losses_change(name: str) -> None:
     mission = Path(__file__).parents[2] / f"examples/learning/held-out/{name}.toml"
     done = CliRunner().invoke(main, ["emulate", str(mission), "--dry-run"], env={"COLUMNS": "200"})

@@ -116,7 +116,9 @@ def test_it_lies_between_0_and_the_most_and_a_change_holds_until_all_is_gone() -
     assert (evidence.against_steady[1].max() == 0) == (not evidence.changes[1])
 
 
-@pytest.mark.parametrize("probability", [1e-3, 2e-2, 0.1, 0.4])
+@pytest.mark.parametrize(
+    "probability", [2e-2, 0.4, *(pytest.param(one, marks=pytest.mark.slow) for one in (1e-3, 0.1))]
+)
 def test_one_probability_for_ever_is_hardly_ever_taken_for_change(probability: float) -> None:
     draws = np.random.default_rng(1)
     seen = sum(over(draws.random(400 * PACKETS) < probability)[1] is not None for _ in range(40))

@@ -36,7 +36,13 @@ def assert_equal(ahead: EngineResult, in_order: EngineResult) -> None:
         assert ahead.totals.events == in_order.totals.events
 
 
-@pytest.mark.parametrize("first", range(0, 600, 100))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, 300, 100),
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(300, 600, 100)),
+    ],
+)
 def test_random_trials_are_those_of_the_order_of_time(first: int) -> None:
     for number in RANDOM:
         if first <= number < first + 100:

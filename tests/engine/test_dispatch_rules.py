@@ -274,13 +274,13 @@ def cases(draw: st.DrawFn, *, by_layer: bool | None = None) -> Case:
 
 
 @given(cases())
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_the_next_in_time_is_the_reference_s(case: Case) -> None:
     assert case.asked("next_in_time") == in_time_reference(case)
 
 
 @given(cases(by_layer=True))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_the_next_in_turn_is_the_reference_s(case: Case) -> None:
     assert case.asked("next_in_turn") == in_turn_reference(case)
 
@@ -294,6 +294,7 @@ def test_many_choices_are_the_reference_s(case: Case) -> None:
 
 
 @given(cases())
+@settings(max_examples=50)
 def test_timeliness_is_the_reference_s(case: Case) -> None:
     for layer, path, slack in itertools.product(case.layers, case.paths, (LIGHT, WINDOW, REPAIR, ROUND_TRIP)):
         assert dispatch.due(layer.row(), path.row(), slack, case.share) == due(layer, path, slack, case.share)

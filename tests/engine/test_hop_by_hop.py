@@ -275,7 +275,13 @@ def random_network(rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(0, 30),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 60)),
+    ],
+)
 def test_on_any_network(seed):
     """Layers are conserved, nothing arrives before light, none is delivered twice, no announced outage costs a packet,
     no node holds more than it can, the result is below the bound, and the same again."""

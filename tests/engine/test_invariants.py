@@ -155,19 +155,19 @@ def keeps_the_books(config: EngineConfig) -> None:
 
 
 @given(configs())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_every_scenario_keeps_the_books(config: EngineConfig) -> None:
     keeps_the_books(config)
 
 
 @given(transfers())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_every_transfer_keeps_the_books(config: EngineConfig) -> None:
     keeps_the_books(config)
 
 
 @given(configs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_looking_on_changes_nothing(config: EngineConfig) -> None:
     """A trace is an observer of the links and of the senders: with it every segment goes as it does without."""
     alone, watched = simulate(config), simulate(dataclasses.replace(config, trace=True))
@@ -193,7 +193,7 @@ def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
 
 
 @given(st.one_of(configs(), transfers()))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_nobody_beats_the_clairvoyant(config: EngineConfig) -> None:
     # Layers much larger than a packet: the bound counts whole service slots, not the scraps short packets fit between.
     objects = config.objects

@@ -123,7 +123,13 @@ def test_a_layer_that_cannot_arrive_by_the_plan_is_not_sent():
 
 
 @pytest.mark.parametrize("coded", [False, True])
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, 20, 20),
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(20, 60, 20)),
+    ],
+)
 def test_what_holds_on_any_network(first, coded):
     for seed in range(first, first + 20):
         drawn = any_network(Random(seed))

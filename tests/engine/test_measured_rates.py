@@ -110,7 +110,9 @@ class Sides:
             np.testing.assert_array_equal(getattr(units, name), getattr(wanted, name), err_msg=name)
 
 
-@pytest.mark.parametrize("subflows", [1, 3, 7, 8])
+@pytest.mark.parametrize(
+    "subflows", [1, 8, *(pytest.param(count, marks=pytest.mark.slow) for count in (3, 7))]
+)
 def test_rates_are_those_of_the_arithmetic_in_numpy(subflows: int) -> None:
     """Of eight numbers numpy adds pairs; so do the sums over eight paths."""
     sides = Sides(subflows, seed=subflows)

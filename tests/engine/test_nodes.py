@@ -444,7 +444,13 @@ def random_network(rng: Random) -> EngineConfig:
     )
 
 
-@pytest.mark.parametrize("first", range(0, 120, 10))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, 60, 10),
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(60, 120, 10)),
+    ],
+)
 def test_what_holds_on_any_network(first):
     for seed in range(first, first + 10):
         one = random_network(Random(seed))

@@ -108,7 +108,13 @@ def most_units(
     return best(0, (0,) * (last + 1), (), 0)
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize(
+    "number",
+    [
+        *range(0, 20),
+        *(pytest.param(number, marks=pytest.mark.slow) for number in range(20, 40)),
+    ],
+)
 def test_it_is_the_best_of_all_schedules(number: int) -> None:
     """Two relays a and b beside a direct link, integer delays, contacts of whole seconds, small storages."""
     random, end = Random(number), 6

@@ -37,7 +37,7 @@ def test_an_undo_takes_back_the_timeout_and_not_the_recovery_before_it():
     assert after[np.argmin(after) :].max() <= reduced / 2 + 5  # 5 s of one segment a round trip
 
 
-@pytest.mark.parametrize("rtt_s", [2_400.0, 9_000.0, 36_000.0])
+@pytest.mark.parametrize("rtt_s", [2_400.0, pytest.param(9_000.0, marks=pytest.mark.slow), 36_000.0])
 def test_delivery_rates_are_measured_at_any_round_trip(rtt_s):
     # BBR knows a link by its rate samples: at 40 minutes, beyond 146 minutes (2^32 times 2,048 ns) and at 10 hours.
     rate_bps = 1.2e5

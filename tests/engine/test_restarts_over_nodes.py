@@ -125,7 +125,13 @@ def test_what_a_node_stores_arrives_beside_a_path_without_nodes():
 
 
 @pytest.mark.parametrize("spool", [True, False])
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, 20, 20),
+        *(pytest.param(first, marks=pytest.mark.slow) for first in range(20, 60, 20)),
+    ],
+)
 def test_what_holds_on_any_network(first, spool):
     for seed in range(first, first + 20):
         rng, drawn = Random(seed), any_network(Random(seed))

@@ -55,7 +55,7 @@ def networks(draw: st.DrawFn, scheduler: str) -> EngineConfig:
 
 @pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
 def test_every_scheduler_delivers_everything(scheduler: str) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=12)
     @given(networks(scheduler))
     def everything_arrives(config: EngineConfig) -> None:
         result = simulate(config)

@@ -260,7 +260,13 @@ def random_network(rng: Random) -> tuple[Link, ...]:
 CONTROLS = ("cubic", "newreno", "bbr", "fixed", "open-loop", "westwood", "vegas", "olia")
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(0, 40),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 80)),
+    ],
+)
 def test_on_any_network(seed: int) -> None:
     """Segments are conserved at nodes and on wires (the engine's own checks), nothing arrives before light, a node
     holds no more than it can and drops nothing, the result is below the bound, and the same again."""

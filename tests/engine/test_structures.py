@@ -25,7 +25,7 @@ def spelled(ranges: list[tuple[int, int]]) -> list[int]:
 
 
 @given(st.lists(steps, max_size=40))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_a_range_set_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
     ranges, plain = structures.RangeSet(), set[int]()
     for step, begin, length in steps:
@@ -63,7 +63,7 @@ far = st.integers(0, 700)
         max_size=40,
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
     bits, plain = structures.BitWindow(), set[int]()
     for step, begin, length in steps:
@@ -122,7 +122,7 @@ def test_the_room_of_a_chunk_is_what_halls_condition_leaves(steps: tuple[list[in
 
 
 @given(st.lists(st.tuples(st.sampled_from(("push", "pop", "pop to")), st.integers(1, 9)), max_size=60))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_a_ring_is_a_queue_whose_places_keep_their_numbers(steps: list[tuple[str, int]]) -> None:
     ring, plain, popped, peak = structures.BlockRing(), list[int](), 0, 0
     for step, times in steps:

@@ -64,6 +64,11 @@ def told(run: Run) -> Explanation:
     return explain(run, "dstcc-lanes/s1")
 
 
+@pytest.fixture(scope="module")
+def page(told: Explanation) -> str:
+    return render(told)
+
+
 def test_a_decision_is_the_policys_for_what_it_saw(run: Run) -> None:
     told, policy = explain(run, "iodst-dqn/s1"), load_policy("iodst-dqn")
     seen = np.stack([decision.observation for decision in told.decisions])
@@ -122,8 +127,7 @@ def test_choices_and_parts_add_up(run: Run, told: Explanation) -> None:
     assert full / 60 == pytest.approx(run.trial("dstcc-lanes/s1")["full_quality_ratio"])
 
 
-def test_the_page_says_the_same_twice(told: Explanation, run: Run) -> None:
-    page = render(told)
+def test_the_page_says_the_same_twice(told: Explanation, page: str, run: Run) -> None:
     assert page == render(explain(run, "dstcc-lanes/s1"))
     assert told.finding() in page
     assert page.count("<svg") == 2 * 3  # and each narrow, for a phone
@@ -186,14 +190,16 @@ def test_an_action_in_words(space, action, said) -> None:
     assert space.described(np.array(action), 2, 2) == said
 
 
-def test_a_dated_mission_is_told_in_utc(told: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dated_mission_is_told_in_utc(
+    told: Explanation, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Parts of 12 seconds or so: with seconds. The document keeps mission seconds."""
     dated = replace(told, clock=Clock(datetime(2028, 3, 11, 22, 14, 5)))
     second = dated.clock.moment(told.end_s / PARTS, 0.0)
-    page = render(dated)
-    assert '<th scope="col">From (UTC)</th>' in page and "From (UTC)" not in render(told)
-    assert f"<td>2028-03-11 22:14:05</td><td>{second}</td>" in page
-    assert page.count("UTC, from 2028-03-11 22:14") > 0
+    of_dated = render(dated)
+    assert '<th scope="col">From (UTC)</th>' in of_dated and "From (UTC)" not in page
+    assert f"<td>2028-03-11 22:14:05</td><td>{second}</td>" in of_dated
+    assert of_dated.count("UTC, from 2028-03-11 22:14") > 0
     _show(dated)
     printed = capsys.readouterr().out
     assert "from (UTC)" in printed and second in printed
@@ -211,12 +217,12 @@ def cli(*words: object) -> Result:
     return CliRunner().invoke(main, ["explain", *map(str, words)])
 
 
-def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
-    page = tmp_path / "why.html"
-    done = cli(run.path, "--trial", "dstcc-lanes/s1", "-o", page)
+def test_the_command(run: Run, told: Explanation, page: str, tmp_path: Path) -> None:
+    file = tmp_path / "why.html"
+    done = cli(run.path, "--trial", "dstcc-lanes/s1", "-o", file)
     assert done.exit_code == 0
     assert told.finding()[:40] in done.stdout
-    assert page.read_text() == render(told)
+    assert file.read_text() == page
     again = cli(run.path, "--trial", "dstcc-lanes/s1", "--json")
     document = json.loads(again.stdout)
     assert len(document["decisions"]) == len(told.decisions)
@@ -224,7 +230,7 @@ def test_the_command(run: Run, told: Explanation, tmp_path: Path) -> None:
     assert document["links"][0]["lost"] == told.links[0].lost.tolist()
     for words, said in (
         (["--trial", "cubic+minrtt/s1"], "has no controller, and explain shows a controller's decisions"),
-        (["--trial", "dstcc-lanes/s1", "-o", page], "already exists"),
+        (["--trial", "dstcc-lanes/s1", "-o", file], "already exists"),
         (["--trial", "dstcc-lanes/s1", "-o", tmp_path / "why.md"], "its name ends in .html"),
     ):
         wrong = cli(run.path, *words)

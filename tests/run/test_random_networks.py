@@ -79,7 +79,13 @@ def outcome(number: int) -> Outcome:
     return trial.outcome
 
 
-@pytest.mark.parametrize("number", range(30))
+@pytest.mark.parametrize(
+    "number",
+    [
+        *range(0, 15),
+        *(pytest.param(number, marks=pytest.mark.slow) for number in range(15, 30)),
+    ],
+)
 def test_what_holds_on_any_network(number: int) -> None:
     seen = outcome(number)
     result, links = seen.result, seen.setup.links

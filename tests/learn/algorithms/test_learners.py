@@ -64,7 +64,7 @@ def make(name, **changes):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_n_steps_and_n_more_are_2n_steps(tmp_path, short, name):
-    for place, steps in (("once", (480,)), ("twice", (196, 480))):
+    for place, steps in (("once", (360,)), ("twice", (196, 360))):
         for most in steps:
             train(short, tmp_path / place, algorithm=name, steps=most, recipe=tiny(name), seed=5, resume=True)
     assert _state(tmp_path / "once") == _state(tmp_path / "twice")

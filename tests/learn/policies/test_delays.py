@@ -56,9 +56,9 @@ DEMO_BPS = [164_000, 51_500, 15_600, 19_700]
         # As the demo's clip has them: until paths were probed at their rate, 2.5 played 0.9759 and 2.75 played 0.9909.
         (DEMO_BPS, (1.5, 2.0, 2.5, 2.75, 3.0, 4.0)),
         # 0.0071 less at one of these.
-        ([8_460, 54_409, 185_168, 39_501], (2.25, 2.5, 2.75, 3.75, 4.5)),
+        pytest.param([8_460, 54_409, 185_168, 39_501], (2.25, 2.5, 2.75, 3.75, 4.5), marks=pytest.mark.slow),
         # Nine tenths are base layers. While what every path can repair went before all else, 3 played 0.9047.
-        ([257_063, 13_803, 11_135], (2.25, 3.0)),
+        pytest.param([257_063, 13_803, 11_135], (2.25, 3.0), marks=pytest.mark.slow),
     ],
 )
 def test_more_time_does_not_hurt(
