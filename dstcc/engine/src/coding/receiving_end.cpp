@@ -106,37 +106,33 @@ bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
 }
 
 void CodedReceivingEnd::answer(std::size_t i) {
-    Receiver& to = receivers_[i];
+    const Receiver& to = receivers_[i];
+    const Named said = named_next(to);
     if (to.reports) {
         const Time fits =
-            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(named(to))));
+            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(said.count)));
         if (fits > now_) return set_due(i, fits);
     }
-    send_ack(i);
+    send_ack(i, said);
 }
 
-std::int64_t CodedReceivingEnd::named_next(const Receiver& to) const {
-    return to.reports ? to.ranges->next_report(to.told.front()) : to.ranges->newest();
-}
-
-// In its next ACK; in a report, which others follow, so many as it has time for, but what is news in three reports.
-int CodedReceivingEnd::named(const Receiver& to) const {
-    const std::int64_t newest = named_next(to);
-    if (!to.reports) return to.ranges->named(newest, 0);
+// By its next ACK; by a report, which others follow, so many as it has time for, but what is news in three reports.
+Named CodedReceivingEnd::named_next(const Receiver& to) const {
+    if (!to.reports) return {to.ranges->newest(), to.ranges->named(to.ranges->newest(), 0)};
+    const std::int64_t newest = to.ranges->next_report(to.told.front());
     const double room = (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(1)) / kAckRangeBytes;
     const auto more = static_cast<std::int64_t>(std::clamp<double>(room, 0, kAckRanges));
-    return to.ranges->named(newest, std::min(newest - more, to.told.back()));
+    return {newest, to.ranges->named(newest, std::min(newest - more, to.told.back()))};
 }
 
 std::uint32_t CodedReceivingEnd::ack_bytes(int named) const {
     return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1);
 }
 
-void CodedReceivingEnd::send_ack(std::size_t i) {
+void CodedReceivingEnd::send_ack(std::size_t i, Named said) {
     Receiver& to = receivers_[i];
     to.pending = 0;
     to.due_ns = kNever;
-    const Named said{named_next(to), named(to)};
     const std::uint32_t bytes = ack_bytes(said.count);
     std::copy_backward(to.told.begin(), to.told.end() - 1, to.told.end());
     to.told.front() = said.newest;

@@ -76,15 +76,14 @@ private:
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
-    std::int64_t named_next(const Receiver& to) const;  // the newest range of its next ACK
-    int named(const Receiver& to) const;
+    Named named_next(const Receiver& to) const;
     std::uint32_t ack_bytes(int named) const;
     void set_due(std::size_t i, Time at) {
         receivers_[i].due_ns = at;
         if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);
     }
     void answer(std::size_t i);
-    void send_ack(std::size_t i);
+    void send_ack(std::size_t i, Named said);
 
     const ObjectsConfig& objects_;
     ErasureCode code_;
