@@ -19,6 +19,8 @@ from dstcc.ltp_rates.table import shipped, shipped_names
 from .fields import NS_PER_S, ScenarioTable, Seconds, broken, ns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from .build import TrialSetup
@@ -123,11 +125,6 @@ class Coding(ScenarioTable):
 
 def check_transport(transport: Transport) -> None:
     """Raise for keys of ``[transport]`` that do not go with its mode."""
-    if transport.told_rates and not {*transport.congestion, *transport.controller} & {*CODED_ONLY, OWN}:
-        raise broken(
-            f"no algorithm here can be configured with them; needs {OWN} or {' or '.join(CODED_ONLY)}",
-            key="told_rates",
-        )
     if transport.mode != CODED:
         if not transport.handshake:
             raise broken('TCP opens each subflow with a handshake; needs mode = "coded"', key="handshake")
@@ -155,9 +152,21 @@ def check_transport(transport: Transport) -> None:
         )
 
 
+def check_told(algorithms: Iterable[str | None], key: str) -> None:
+    """Raise unless one of those can be configured with its links' rates."""
+    if not {*algorithms} & {*CODED_ONLY, OWN}:
+        raise broken(
+            f"no algorithm here can be configured with them; needs {OWN} or {' or '.join(CODED_ONLY)}",
+            key=key,
+        )
+
+
 def check_coding(scenario: Scenario) -> None:
     """Raise unless ``[coding]`` stands where something is coded, and what is coded can be."""
     coding, transport = scenario.coding, scenario.transport
+    if transport.told_rates:
+        variants = (who for one in scenario.variant for who in (one.congestion, one.controller))
+        check_told((*transport.congestion, *transport.controller, *variants), "transport.told_rates")
     modes = [transport.mode, *(one.set.get("mode") for one in scenario.variant)]  # which may be of any type
     transfers = {*transport.congestion, *(one.congestion for one in scenario.variant)} & set(TRANSFERS)
     if coding is not None and CODED not in modes and not transfers:

@@ -25,7 +25,7 @@ from dstcc.algorithms import (
 from dstcc.errors import near_or_known
 from dstcc.rules import rule_of, value_of
 
-from .coding import CODED, Coding
+from .coding import CODED, Coding, check_told
 from .fields import AsTuple, ScenarioTable, broken
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     for key in variant.set:
         if key not in known:
             raise broken(f"no setting of a variant; {near_or_known(key, known)}", key=f"set.{key}")
+    if variant.set.get(TOLD_RATES):
+        check_told((variant.congestion, variant.controller), f"set.{TOLD_RATES}")
     if variant.controller == OWN:
         return _own(scenario, variant)
     settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))

@@ -226,3 +226,13 @@ def test_a_variant_has_the_scenarios_scheduler_where_its_transport_can(
 ) -> None:
     text = f'{MINIMAL}[transport]\nscheduler = "{first}"\n[run]\nscale = 1\n{variant(settings)}'
     assert load_scenario(write(text)).as_variant("mine").transport.scheduler == (under,)
+
+
+def test_rates_are_told_to_the_variants_that_can_have_them(write: Write) -> None:
+    told = TRANSPORT.replace("[transport]", "[transport]\ntold_rates = true", 1)
+    assert told != TRANSPORT
+    ours, cubic = variant('controller = "dstcc"'), variant('congestion = "cubic"').replace("mine", "other")
+    scenario = load_scenario(write(MINIMAL + told + ours + cubic))
+    assert [scenario.as_variant(name).transport.told_rates for name in ("mine", "other")] == [True, False]
+    with pytest.raises(ScenarioError, match=r"transport\.told_rates: no algorithm here"):
+        load_scenario(write(MINIMAL + told + cubic))
