@@ -387,6 +387,21 @@ def test_blocks_are_planned_again_where_losses_have_risen_by_a_quarter(apart: in
     assert (planned[1] > planned[0]) is again
 
 
+def test_losses_that_come_together_get_more_repair_than_as_many_apart() -> None:
+    # One in 20 packets is lost, each by itself or eight in a row: blocks of 40 and their repair lose 2 or 3 each, or
+    # 8 or none. By chance the variance of their number would be 40 x 0.05 x 0.95 = 1.9.
+    objects = live(240, (8 * MSS,), playout_s=12)
+    singly = tuple((number, 1) for number in range(19, 1200, 20))
+    together = tuple((number + k, 1) for number in range(19, 1200, 160) for k in range(8))
+    planned = []
+    for drops in (singly, together):
+        channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=drops)
+        coding = run(objects, channel, repair=None, chunks=5, congestion="paced").coding
+        assert coding is not None
+        planned.append(coding.planned_packets[20])
+    assert planned[0] < planned[1]
+
+
 @pytest.mark.parametrize("words", [1, 2])
 @pytest.mark.parametrize("dark_s", [0.0, 31.3])
 def test_what_a_silent_path_has_not_answered_goes_over_another(dark_s: float, words: int) -> None:

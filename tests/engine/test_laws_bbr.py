@@ -423,6 +423,18 @@ def test_stock_windows_are_even_and_sends_follow_the_rate():
         assert path.law.cwnd() == window
 
 
+def test_the_least_rate_that_is_counted_is_paced_by():
+    # A segment in 15 s is 2^-24 segments a microsecond, rounded down; ten rounds later nothing larger is known.
+    # The gain is 3/4 to 5/4.
+    path = Path("bbr")
+    path.cruise()
+    for _ in range(12):
+        path.law.send(1)
+        path.law.wait(1.001)
+        path.law.sample(1, delivered=1, interval_s=15.0, prior_in_flight=10**6)
+    assert whole(1 / 15) / 2 < path.paced < 1.3 * whole(1 / 15)
+
+
 def test_stock_rates_count_mptcps_options():
     # mss_cache = 1,460 + 24: 1484 / 1460 of the rate.
     law = Law("bbr", 1.0)
@@ -525,6 +537,7 @@ def test_two_lossy_stretches_at_one_rate_are_a_policers(lost, second, policed):
             break
         lasted += path.law.cwnd() > 4
     assert lasted == pytest.approx(47, abs=2)
+    assert path.paced > 0.7 * 100  # then the largest of ten rounds counts again
 
 
 def test_a_timeout_begins_a_policers_stretch():
@@ -537,6 +550,19 @@ def test_a_timeout_begins_a_policers_stretch():
             path.law.time_out()
         lossy(path, 7, acked=20, lost=5)
         assert (path.paced < 25) is timed_out
+
+
+def test_a_stretch_ends_with_a_loss_and_one_is_enough():
+    # bbr_lt_bw_sampling() looks at a stretch of four round trips or more when a sample has a loss, `if (!rs->losses)`.
+    # The second has 24 lost in three, then none in one, then one: 25 of 100 delivered are 64 / 256, above 50.
+    path = Path("bbr")
+    path.cruise()
+    lossy(path, 4, acked=20, lost=8)
+    lossy(path, 3, acked=20, lost=8)
+    path.round(20, acked=20, wait_s=1.001, in_flight=10**6)
+    assert path.paced > 0.7 * 100
+    lossy(path, 1, acked=20, lost=1)
+    assert path.paced == pytest.approx(0.99 * 20, rel=0.01)
 
 
 def test_a_stretch_of_more_than_16_round_trips_is_none():
