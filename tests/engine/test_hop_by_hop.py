@@ -77,6 +77,20 @@ def test_a_node_holds_a_layer_until_the_next_hop_has_acknowledged_it():
     assert result.nodes[0].most_held_bytes == 2 * 3 * WIRE
 
 
+def test_a_node_lets_go_of_a_layer_that_its_sender_gave_up():
+    """Of three segments of 0.1 s one comes before the link falls silent. The checkpoint goes three times and the
+    cancellation never comes: the node hears nothing, and yet the layer is nobody's from 7.7 s on."""
+    silent = ((round(0.15 * S), 10**6 * S),)
+    way = path(line("a", delay_s=1.0, unannounced_ns=silent), Hop(1, node(1), line("b", delay_s=5.0)))
+    limit = {"parameters": {"ltp": {"retry_limit": (2,)}}}
+    result = simulate(config(way, objects=layers(2, gap_s=60.0), transport=limit, slot_ns=5 * S))
+    assert (result.objects.complete_ns < 0).all()
+    (held,) = result.nodes
+    assert held.slot_held_bytes[:2].tolist() == [3 * WIRE, 3 * WIRE]
+    assert not held.slot_held_bytes[2:].any()
+    assert (held.came_packets, held.dropped_packets, held.held_packets) == (1, 1, 0)
+
+
 def test_what_waits_for_a_contact_leaves_with_it():
     dark = ((0, 1000 * S),)
     way = path(line("a", delay_s=1.0), Hop(1, node(1), line("b", delay_s=5.0, outages_ns=dark)))
