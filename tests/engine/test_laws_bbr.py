@@ -400,6 +400,18 @@ def test_an_undo_gives_the_window_back():
     assert path.law.cwnd() == before
 
 
+def test_the_ack_that_ends_a_timeout_gives_the_window_back():
+    # bbr_set_state() notes TCP_CA_Loss at once: the first ACK may find that it is over, as where nothing was lost.
+    path = filled("bbr-scaled", 1.0)
+    before = path.law.cwnd()
+    path.law.send(60)
+    path.law.time_out()
+    assert path.law.cwnd() == 1
+    path.law.recover()
+    path.law.sample(5, delivered=100, interval_s=1.0)
+    assert path.law.cwnd() == before
+
+
 def test_what_left_idle_returns_at_the_bandwidth():
     path = probing()
     path.law.state.set_app_limited(0, 1)

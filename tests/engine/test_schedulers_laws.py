@@ -225,6 +225,7 @@ def test_po_mptcp_sorts_by_round_trip_then_by_window():
     assert not rules.po_mptcp_before(20, 50, 10, 5)
     assert rules.po_mptcp_before(10, 50, 10, 5)
     assert not rules.po_mptcp_before(10, 5, 10, 50)
+    assert not rules.po_mptcp_before(10, 5, 10, 5)
 
 
 def test_po_mptcp_sends_every_base_layer_before_any_other():
@@ -302,6 +303,16 @@ def test_linucb_two_steps_by_hand():
     # x = (0, 1): θ'x + α √(x' A⁻¹ x) = 1/5 + 0.75 √(3/5).
     assert arm.bound([0, 1], 0.75) == pytest.approx(0.2 + 0.75 * np.sqrt(0.6))
     assert arm.mean([0, 1]) == pytest.approx(0.2)
+
+
+def test_peekaboo_sees_shares_of_the_rate_of_both_paths():
+    # 10 segments in 100 ms and 20 in 200 ms are 100 a second each. Per RTT of f and of s: cwnd, in flight, and a send
+    # window of 60 segments; without a limit the window is both paths', 30.
+    paths = (10, 4, 100 * MS, 20, 5, 200 * MS)
+    shares = np.array([10 / 0.1, 4 / 0.1, 60 / 0.1, 20 / 0.2, 5 / 0.2, 60 / 0.2]) / 200
+    np.testing.assert_allclose(rules.peekaboo_features(*paths, 60 * net.MSS, net.MSS), shares)
+    shares[[2, 5]] /= 2
+    np.testing.assert_allclose(rules.peekaboo_features(*paths, 2**63 - 1, net.MSS), shares)
 
 
 def on_slow(scheduler: str, slow_rtt_s: float, *, seed: int = 1) -> float:

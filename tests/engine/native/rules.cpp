@@ -31,6 +31,8 @@ void bind_rules(py::module_& engine) {
     m.def("linux_rate", &linux_rate, py::arg("cwnd"), py::arg("ssthresh"), py::arg("packets_out"), py::arg("mss_bytes"),
           py::arg("srtt_ns"));
     m.def("linux_pace", &linux_pace, py::arg("pace"), py::arg("queued_bytes"), py::arg("rate"), py::arg("burst_bytes"));
+    m.def("peekaboo_features", &peekaboo_features, py::arg("cwnd_f"), py::arg("in_flight_f"), py::arg("srtt_f"),
+          py::arg("cwnd_s"), py::arg("in_flight_s"), py::arg("srtt_s"), py::arg("room_bytes"), py::arg("mss_bytes"));
     using Arm = LinearArm<2>;
     py::class_<Arm>(m, "LinearArm")
         .def(py::init<>())

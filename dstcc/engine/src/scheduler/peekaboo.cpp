@@ -14,9 +14,25 @@
 #include <deque>
 
 #include "scheduler/linucb.hpp"
+#include "scheduler/rules.hpp"
 #include "scheduler/scheduler.hpp"
 
 namespace dstcc {
+namespace rules {
+
+std::array<double, 6> peekaboo_features(double cwnd_f, double in_flight_f, Time srtt_f, double cwnd_s,
+                                        double in_flight_s, Time srtt_s, std::int64_t room_bytes, double mss_bytes) {
+    const double rate_f = 1.0 / static_cast<double>(std::max<Time>(srtt_f, 1));
+    const double rate_s = 1.0 / static_cast<double>(std::max<Time>(srtt_s, 1));
+    // Without a limit the send window is what both windows could use.
+    const double window = room_bytes == kNoLimit ? cwnd_f + cwnd_s : static_cast<double>(room_bytes) / mss_bytes;
+    const double unit = 1.0 / (cwnd_f * rate_f + cwnd_s * rate_s);
+    return {cwnd_f * rate_f * unit, in_flight_f * rate_f * unit, window * rate_f * unit,
+            cwnd_s * rate_s * unit, in_flight_s * rate_s * unit, window * rate_s * unit};
+}
+
+}  // namespace rules
+
 namespace {
 
 constexpr double kAlpha = 0.75;  // width of the confidence bound, the authors' code
@@ -74,14 +90,9 @@ private:
         return wait == heeded;
     }
     static Arm::Vector features(const TcpState& f, const TcpState& s, std::int64_t room) {
-        const double rate_f = 1.0 / static_cast<double>(std::max<Time>(f.srtt_ns, 1));
-        const double rate_s = 1.0 / static_cast<double>(std::max<Time>(s.srtt_ns, 1));
-        const auto cwnd_f = static_cast<double>(f.cwnd), cwnd_s = static_cast<double>(s.cwnd);
-        // Without a limit the send window is what both windows could use.
-        const double window = room == kNoLimit ? cwnd_f + cwnd_s : static_cast<double>(room) / f.mss_bytes;
-        const double unit = 1.0 / (cwnd_f * rate_f + cwnd_s * rate_s);
-        return {cwnd_f * rate_f * unit, static_cast<double>(f.in_flight()) * rate_f * unit, window * rate_f * unit,
-                cwnd_s * rate_s * unit, static_cast<double>(s.in_flight()) * rate_s * unit, window * rate_s * unit};
+        return rules::peekaboo_features(static_cast<double>(f.cwnd), static_cast<double>(f.in_flight()), f.srtt_ns,
+                                        static_cast<double>(s.cwnd), static_cast<double>(s.in_flight()), s.srtt_ns,
+                                        room, f.mss_bytes);
     }
 
     Stream draws_;

@@ -2,6 +2,7 @@
 // Each is defined in its scheduler's file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -32,6 +33,11 @@ std::vector<std::pair<int, std::int64_t>> daps_schedule(const std::vector<Time>&
 double linux_rate(std::int64_t cwnd, std::int64_t ssthresh, std::int64_t packets_out, double mss_bytes, Time srtt_ns);
 // Linux: the mean pace of a subflow that takes a burst on top of what it has queued.
 double linux_pace(double pace, double queued_bytes, double rate, double burst_bytes);
+
+// Peekaboo: what it sees of the fast path f and of another, s, each feature a share of the rate of both. Windows and what is in flight
+// are segments; the receiver takes `room_bytes` more, kNoLimit: any.
+std::array<double, 6> peekaboo_features(double cwnd_f, double in_flight_f, Time srtt_f, double cwnd_s,
+                                        double in_flight_s, Time srtt_s, std::int64_t room_bytes, double mss_bytes);
 
 // PO-MPTCP: does path a come before path b?
 bool po_mptcp_before(Time rtt_a, std::int64_t cwnd_a, Time rtt_b, std::int64_t cwnd_b);
