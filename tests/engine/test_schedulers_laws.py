@@ -15,6 +15,25 @@ MINUTE = 60 * net.S
 INFINITE = 2.0**40
 
 
+OWN_WAY = {"layer-pinned", "linux", "linux-6.1", "po-mptcp", "redundant"}
+"""Schedulers with an order of layers, or a way to bind them, of their own."""
+
+
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+@pytest.mark.parametrize("scheduler", sorted({*SCHEDULER_NAMES} - OWN_WAY))
+def test_of_one_path_nothing_is_to_be_chosen(scheduler: str, mode: str):
+    # Those that want feedback are asked for every segment, the others for as many as the window takes.
+    objects = net.live(40, (30_000, 20_000), chunk_s=0.25, playout_s=2.0)
+    way = net.link(2.4e6, 0.3, loss=Loss("packet", 0.01))
+    result, minrtt = (
+        net.run("cubic", way, objects=objects, scheduler=name, mode=mode, duration_s=14)
+        for name in (scheduler, "minrtt")
+    )
+    np.testing.assert_array_equal(result.objects.complete_ns, minrtt.objects.complete_ns)
+    np.testing.assert_array_equal(result.objects.sent_bytes, minrtt.objects.sent_bytes)
+    np.testing.assert_array_equal(result.samples.srtt_ns, minrtt.samples.srtt_ns)
+
+
 # ---------------------------------------------------------------------------------------------- BLEST
 
 
