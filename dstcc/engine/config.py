@@ -662,6 +662,13 @@ class Trace:
     """The segment's place in its ordering domain, counted in segments; -1 likewise."""
     sack: Int64Array
     """Shape (n, 3, 2): of an ACK, up to three blocks [begin, end) of segment numbers; zeros where there is none."""
+    transport: str
+    """``tcp`` or ``coded``: what the first ``senders`` are; others are background TCP flows."""
+    senders: int
+    range_row: Int64Array
+    """Of ``coded``, whose ACKs name ranges of numbers: the ACK's row; rising."""
+    ranges: Int64Array
+    """Shape (len(range_row), 2): begin and end, which is not in it."""
 
 
 @dataclass(frozen=True)

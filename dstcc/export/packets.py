@@ -38,7 +38,7 @@ def write_captures(run: Run, trials: Sequence[str], folder: Path) -> Iterator[li
         names = [f"{stem(trial)}.{end}.pcapng" for end in ENDS]
         for name, end in zip(names, ENDS, strict=True):
             mss = outcome.setup.mss_bytes
-            write_capture(folder / name, trace, outcome.links, end=end, mss_bytes=mss)
+            write_capture(folder / name, trace, outcome.links, outcome.setup.objects, end=end, mss_bytes=mss)
         yield names
 
 

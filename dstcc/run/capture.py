@@ -5,8 +5,8 @@ arriving and ACKs sent on Earth. What is lost on the way is thus in one file onl
 one file for both, tools would take each packet's second appearance for a retransmission. Headers are made up after
 the trial: IPv4, addresses ``10.LINK.0.1`` and ``.2``, a port per sender, sequence numbers in payload bytes, in SYNs a
 segment size, SACK and a window scale (RFC 7323), SACK blocks (RFC 2018). The window is the largest there is; MPTCP's
-own options and the payload are left out; TCP's checksum is 0, as with checksum offload. Times are mission time after
-the scenario's start, in nanoseconds.
+own options and the payload are left out; coded layers are UDP datagrams with the headers of the kernel's program;
+TCP's checksum is 0, as with checksum offload. Times are mission time after the scenario's start, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dstcc.engine import Link, Trace
+from dstcc.engine import Link, Objects, Trace
 from dstcc.wire import ENDS, EPOCH_NS, interface_block, packet_block, section_block
 
+from .datagrams import Datagrams
+
 PORT, FIRST_SENDER_PORT = 5201, 40_000
+CODED_PORT, FIRST_CODED_PORT = 5000, 20_000
+"""Of datagrams, as on the kernel."""
 NS_PER_S = 10**9
 DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
 DROPPED = 2
@@ -32,8 +36,8 @@ SEEN = dict(zip(ENDS, ((DATA_SENT, ACK_ARRIVED), (DATA_ARRIVED, ACK_SENT)), stri
 SYN, ACK = 0x02, 0x10
 WINDOW_SCALE = 14
 """The largest that RFC 7323 has."""
-IP_HEADER, TCP_HEADER = 20, 20
-TTL, TCP_PROTOCOL, DONT_FRAGMENT = 64, 6, 0x4000
+IP_HEADER, TCP_HEADER, UDP_HEADER = 20, 20, 8
+TTL, TCP_PROTOCOL, UDP_PROTOCOL, DONT_FRAGMENT = 64, 6, 17, 0x4000
 U16, U32 = 0xFFFF, 0xFFFFFFFF
 
 
@@ -41,19 +45,22 @@ def write_capture(
     path: Path,
     trace: Trace,
     links: Sequence[Link],
+    objects: Objects,
     *,
     end: str,
     mss_bytes: int,
     start: datetime | None = None,
 ) -> None:
-    """Write what one end (of :data:`~dstcc.wire.ENDS`) saw of a trial; ``links`` are the trial's, ``start`` is mission
-    time 0."""
+    """Write what one end (of :data:`~dstcc.wire.ENDS`) saw of a trial; ``links`` and ``objects`` are the trial's,
+    ``start`` is mission time 0."""
     zero_ns = EPOCH_NS if start is None else int(start.timestamp()) * NS_PER_S
     with path.open("wb") as file:
         file.write(section_block())
         for link in links:
             file.write(interface_block(f"{link.name} {end}"))
-        for interface, t_ns, header, payload in _packets(trace, sender_links(links), SEEN[end], mss_bytes):
+        for interface, t_ns, header, payload in _packets(
+            trace, sender_links(links), objects, SEEN[end], mss_bytes
+        ):
             file.write(packet_block(interface, zero_ns + t_ns, header, payload))
 
 
@@ -67,14 +74,20 @@ def sender_links(links: Sequence[Link]) -> list[int]:
 
 
 def _packets(
-    trace: Trace, link_of: list[int], seen: tuple[int, ...], mss_bytes: int
+    trace: Trace, link_of: list[int], objects: Objects, seen: tuple[int, ...], mss_bytes: int
 ) -> Iterator[tuple[int, int, bytes, int]]:
     """Interface, time, headers and payload bytes of every packet of these events."""
+    coded = Datagrams(trace, objects, mss_bytes) if trace.transport == "coded" else None
     offsets = [_byte_offsets(trace, sender) for sender in range(len(link_of))]
     for row in np.flatnonzero((trace.fate != DROPPED) & np.isin(trace.event, seen)).tolist():
         sender = int(trace.sender[row])
-        header = _header(trace, row, link_of[sender], offsets[sender], mss_bytes)
-        yield link_of[sender], int(trace.t_ns[row]), header, int(trace.bytes[row])
+        link, payload = link_of[sender], int(trace.bytes[row])
+        if coded is not None and sender < trace.senders:
+            known, payload = coded[row]
+            header = _udp(trace, row, link, known, payload)
+        else:
+            header = _header(trace, row, link, offsets[sender], mss_bytes)
+        yield link, int(trace.t_ns[row]), header, payload
 
 
 def _byte_offsets(trace: Trace, sender: int) -> NDArray[np.int64]:
@@ -88,11 +101,9 @@ def _byte_offsets(trace: Trace, sender: int) -> NDArray[np.int64]:
 
 def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64], mss_bytes: int) -> bytes:
     from_earth, syn = int(trace.event[row]) in (ACK_SENT, ACK_ARRIVED), bool(trace.syn[row])
-    ends = [bytes([10, link, 0, 1]), bytes([10, link, 0, 2])]
     ports = [FIRST_SENDER_PORT + int(trace.sender[row]), PORT]
     place = 1 + int(offsets[0 if syn else trace.number[row]])
     if from_earth:
-        ends.reverse()
         ports.reverse()
         sequence, acknowledged = 0 if syn else 1, place
     else:
@@ -104,13 +115,29 @@ def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64], mss_b
     elif from_earth:
         options = _sack_option(trace.sack[row], offsets)
     tcp_bytes = TCP_HEADER + len(options)
-    size = min(IP_HEADER + tcp_bytes + int(trace.bytes[row]), U16)
     tcp = struct.pack(
         ">HHIIBBHHH", *ports, sequence & U32, acknowledged & U32, tcp_bytes // 4 << 4, flags, U16, 0, 0
     )
-    fields = [0x45, 0, size, row & U16, DONT_FRAGMENT, TTL, TCP_PROTOCOL, 0, *ends]
+    return _ip(row, link, from_earth, TCP_PROTOCOL, tcp_bytes + int(trace.bytes[row])) + tcp + options
+
+
+def _udp(trace: Trace, row: int, link: int, known: bytes, payload: int) -> bytes:
+    from_earth = int(trace.event[row]) in (ACK_SENT, ACK_ARRIVED)
+    ports = [FIRST_CODED_PORT + int(trace.sender[row]), CODED_PORT]
+    size = UDP_HEADER + len(known) + payload
+    if from_earth:
+        ports.reverse()
+    udp = struct.pack(">HHHH", *ports, min(size, U16), 0)
+    return _ip(row, link, from_earth, UDP_PROTOCOL, size) + udp + known
+
+
+def _ip(number: int, link: int, from_earth: bool, protocol: int, size: int) -> bytes:
+    ends = [bytes([10, link, 0, 1]), bytes([10, link, 0, 2])]
+    if from_earth:
+        ends.reverse()
+    fields = [0x45, 0, min(IP_HEADER + size, U16), number & U16, DONT_FRAGMENT, TTL, protocol, 0, *ends]
     fields[7] = _checksum(struct.pack(">BBHHHBBH4s4s", *fields))
-    return struct.pack(">BBHHHBBH4s4s", *fields) + tcp + options
+    return struct.pack(">BBHHHBBH4s4s", *fields)
 
 
 def _checksum(header: bytes) -> int:

@@ -31,7 +31,7 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
         for end in ENDS:
             path = folder / f"{stem(trial)}.{end}.pcapng"
             if trace is not None:
-                write_capture(path, trace, outcome.links, end=end, mss_bytes=setup.mss_bytes)
+                write_capture(path, trace, outcome.links, setup.objects, end=end, mss_bytes=setup.mss_bytes)
             elif captured is not None:
                 shutil.copyfile(captured / f"{end}.pcapng", path)
     if captured is not None:

@@ -17,8 +17,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dstcc.engine import Samples, Trace
 from dstcc.version import __version__
+
+from .datagrams import U32 as PROBES
+from .datagrams import WORD_AT
 
 RECORD_SEPARATOR = "\x1e"
 NS_PER_MS = 1e6
@@ -30,6 +36,8 @@ NAMES = {
     "0.4": ("quic:packet_sent", "quic:packet_received", "quic:recovery_metrics_updated"),
 }
 """Names of the three events in each version."""
+NO_WINDOW = 1 << 40
+"""Segments, of a control that sets a rate alone."""
 Event = tuple[int, dict[str, Any]]
 
 
@@ -42,13 +50,13 @@ def write_qlog(
         _packets(trace, sent, received), _windows(samples, mss_bytes, metrics), key=lambda event: event[0]
     )
     with path.open("w", encoding="utf-8") as file:
-        _put(file, _head(title, version))
+        _put(file, _head(title, version, "UDP" if trace.transport == "coded" else "TCP"))
         for _, record in events:
             _put(file, record)
 
 
-def _head(title: str, version: str) -> dict[str, Any]:
-    common: dict[str, Any] = {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0}
+def _head(title: str, version: str, below: str) -> dict[str, Any]:
+    common: dict[str, Any] = {"protocol_type": [below], "time_format": "relative", "reference_time": 0}
     trace: dict[str, Any] = {
         "title": title,
         "vantage_point": {"name": f"dstcc {__version__}", "type": "client"},
@@ -79,13 +87,12 @@ def _record(t_ns: int, sender: int, name: str, data: dict[str, Any]) -> Event:
 def _packets(trace: Trace, sent: str, received: str) -> Iterator[Event]:
     columns = (trace.t_ns, trace.event, trace.fate, trace.syn, trace.sender, trace.number, trace.bytes)
     rows = zip(*(column.tolist() for column in columns), strict=True)
+    named = np.searchsorted(trace.range_row, np.arange(len(trace.t_ns) + 1))
     for row, (t_ns, event, fate, syn, sender, number, size) in enumerate(rows):
         kind = "initial" if syn else "1RTT"
         if event == DATA_SENT:
             header = {"packet_type": kind, "packet_number": number}
-            frames = (
-                [] if syn else [{"frame_type": "stream", "stream_id": int(trace.object[row]), "length": size}]
-            )
+            frames = [] if syn else [_frame(trace, row, sender, size)]
             yield _record(
                 t_ns,
                 sender,
@@ -99,13 +106,25 @@ def _packets(trace: Trace, sent: str, received: str) -> Iterator[Event]:
                 received,
                 {
                     "header": {"packet_type": kind},
-                    "frames": [{"frame_type": "ack", "acked_ranges": _acked(trace, row)}],
+                    "frames": [{"frame_type": "ack", "acked_ranges": _acked(trace, row, named)}],
                 },
             )
 
 
-def _acked(trace: Trace, row: int) -> list[list[int]]:
-    """Acknowledged segment numbers, both ends included."""
+def _frame(trace: Trace, row: int, sender: int, size: int) -> dict[str, Any]:
+    """A layer's bytes; of coded layers also repair, by its block, or a probe."""
+    which, order = int(trace.object[row]), int(trace.order[row])
+    if which >= 0 or trace.transport != "coded" or sender >= trace.senders:
+        return {"frame_type": "stream", "stream_id": which, "length": size}
+    if order == PROBES:
+        return {"frame_type": "ping"}
+    return {"frame_type": "repair", "block": order & (1 << WORD_AT) - 1, "length": size}
+
+
+def _acked(trace: Trace, row: int, named: NDArray[np.int64]) -> list[list[int]]:
+    """Acknowledged segment numbers, both ends included; ``named``: where the ranges of each row begin."""
+    if named[row] < named[row + 1]:
+        return [[begin, end - 1] for begin, end in trace.ranges[named[row] : named[row + 1]].tolist()]
     ranges = [[0, int(trace.number[row]) - 1]] if trace.number[row] > 0 else []
     return ranges + [[begin, end - 1] for begin, end in trace.sack[row].tolist() if end > begin]
 
@@ -126,7 +145,7 @@ def _windows(samples: Samples, mss_bytes: int, name: str) -> Iterator[Event]:
         if srtt == 0:
             continue  # no connection yet
         data = {
-            "congestion_window": cwnd * mss_bytes,
+            **({"congestion_window": cwnd * mss_bytes} if cwnd < NO_WINDOW else {}),
             "bytes_in_flight": inflight * mss_bytes,
             "smoothed_rtt": srtt / NS_PER_MS,
             "min_rtt": least / NS_PER_MS,

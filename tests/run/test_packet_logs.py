@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import dpkt
 import numpy as np
 import pytest
 
-from dstcc.engine import EngineResult, Loss, simulate
+from dstcc.engine import Coding, EngineConfig, EngineResult, Loss, simulate
 from dstcc.run.capture import write_capture
 from dstcc.run.qlog import write_qlog
 from dstcc.wire import ENDS
@@ -46,7 +48,7 @@ def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
 
 def captured(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, dpkt.ip.IP]]:
     assert result.trace is not None
-    write_capture(folder / "t.pcapng", result.trace, LINKS, end=end, mss_bytes=net.MSS)
+    write_capture(folder / "t.pcapng", result.trace, LINKS, net.bulk(0), end=end, mss_bytes=net.MSS)
     return read(folder / "t.pcapng")
 
 
@@ -180,3 +182,114 @@ def test_keeping_packets_changes_nothing(lossy: EngineResult):
     plain = simulate(net.config("cubic", LINKS, objects=net.bulk(3_000_000)))
     assert plain.totals == lossy.totals
     assert plain.end_ns == lossy.end_ns
+
+
+# --------------------------------------------------------------------------------------------------- coded layers
+
+LAYERS = net.live(40, (30_000, 15_000), chunk_s=0.1, playout_s=3.0)
+SOURCE, REPAIR, PROBE, SYN, ANSWER, ACK = range(1, 7)
+
+
+def coded_trial(**more: Any) -> EngineConfig:
+    """Over the lossy links, with a handshake and repair."""
+    made = net.config("cubic", LINKS, objects=LAYERS, mode="coded", duration_s=12.0)
+    return replace(made, coding=Coding(LAYERS.chunk // 5, net.ns(0.5), (0.3, 0.1)), **more)
+
+
+@pytest.fixture(scope="module")
+def coded() -> EngineResult:
+    return simulate(coded_trial(trace=True))
+
+
+def datagrams(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, bytes]]:
+    """Subflow, kind, length and beginning of each datagram that passed an end."""
+    assert result.trace is not None
+    write_capture(folder / "c.pcapng", result.trace, LINKS, LAYERS, end=end, mss_bytes=net.MSS)
+    found = []
+    for link, _, length, ip in read(folder / "c.pcapng"):
+        assert dpkt.in_cksum(bytes(ip)[:20]) == 0 and ip.len == length and ip.p == dpkt.ip.IP_PROTO_UDP
+        udp = ip.data
+        magic, kind, subflow, crc = struct.unpack_from("<HBBI", bytes(udp.data))
+        assert (magic, crc, subflow) == (0xD5CD, 0, link)  # a subflow a link
+        ports = (udp.dport, udp.sport) if kind in (ANSWER, ACK) else (udp.sport, udp.dport)
+        assert ports == (20_000 + subflow, 5000)
+        found.append((subflow, kind, length - 28, bytes(udp.data)))
+    return found
+
+
+def test_keeping_coded_packets_changes_nothing(coded: EngineResult) -> None:
+    plain = simulate(coded_trial())
+    assert plain.trace is None and coded.trace is not None
+    cost = ("events", "run_packets", "engine_peak_bytes")
+    mine, other = ({**vars(one.totals)} for one in (plain, coded))
+    assert all(mine[name] == other[name] for name in mine if name not in cost)
+    for name, values in vars(plain.objects).items():
+        assert (values == getattr(coded.objects, name)).all(), name
+
+
+def test_a_qlog_of_coded_layers_has_every_packet_and_all_that_acks_name(
+    coded: EngineResult, tmp_path: Path
+) -> None:
+    head, records = logged(coded, tmp_path, "0.3")
+    assert head["trace"]["common_fields"]["protocol_type"] == ["UDP"]
+    assert all(before["time"] <= after["time"] for before, after in pairwise(records))
+    sent = [one for one in records if one["name"] == "transport:packet_sent"]
+    frames = [frame for one in sent for frame in one["data"]["frames"]]
+    assert len(frames) == coded.totals.data_packets
+    kinds = Counter(frame["frame_type"] for frame in frames)
+    assert coded.coding is not None and coded.trace is not None
+    assert kinds["repair"] == coded.coding.repair_packets.sum() > 0
+    for layer, size in enumerate(coded.objects.sent_bytes.tolist()):
+        lengths = [one["length"] for one in frames if one.get("stream_id") == layer]
+        assert sum(lengths) == size
+    assert sum(one["data"]["fate"] == "lost on the link" for one in sent) > 0
+    for link in (0, 1):
+        came = coded.trace.number[(coded.trace.sender == link) & (coded.trace.event == 1)]
+        named = {
+            number
+            for one in records
+            if one["name"] == "transport:packet_received" and one["group_id"] == f"subflow-{link}"
+            for frame in one["data"]["frames"]
+            for begin, end in frame["acked_ranges"]
+            for number in range(begin, end + 1)
+        }
+        assert named and named <= set(came.tolist())
+
+
+def test_datagrams_are_those_of_the_kernels_program(coded: EngineResult, tmp_path: Path) -> None:
+    """As `kernel-cc/coded/packet.hpp` has them; between the ends packets are lost, and none is changed."""
+    craft, earth = (datagrams(coded, tmp_path, end) for end in ENDS)
+    kinds = Counter(kind for _, kind, _, _ in craft)
+    assert coded.coding is not None
+    assert kinds[REPAIR] <= coded.coding.repair_packets.sum() and kinds[REPAIR] > 0 and kinds[SYN] >= 2
+    assert {data for _, kind, _, data in earth if kind < ANSWER} <= {data for *_, data in craft}
+    assert {data for _, kind, _, data in craft if kind >= ANSWER} <= {data for *_, data in earth}
+    whole: Counter[int] = Counter()
+    for _, kind, length, data in craft:
+        if kind == SOURCE:
+            which, offset, size, payload, zero = struct.unpack_from("<IIIHH", data, 28)
+            assert size == LAYERS.payload_bytes[which] and offset + payload <= size and zero == 0
+            assert offset == whole[which]  # one after the other
+            whole[which] += payload
+            assert length == 44 + payload
+        elif kind == REPAIR:
+            assert struct.unpack_from("<H", data, 26)[0] > 0 and len(data) == 28 < length
+
+
+def test_an_ack_in_a_capture_names_what_it_names_in_the_log(coded: EngineResult, tmp_path: Path) -> None:
+    trace = coded.trace
+    assert trace is not None
+    acks = [one for one in datagrams(coded, tmp_path, "earth") if one[1] == ACK]
+    rows = np.flatnonzero((trace.event == 2) & (trace.syn == 0) & (trace.fate != 2)).tolist()
+    several = 0
+    for (subflow, _, length, data), row in zip(acks, rows, strict=True):
+        end, waited, took, count, _, packets = struct.unpack_from("<IqqHHI", data, 8)
+        assert length == len(data) == 36 + 4 * (count - 1)
+        named = [[end - packets, end]]
+        for missing, more in struct.iter_unpack("<HH", data[36:]):
+            last = named[0][0] - missing
+            named.insert(0, [last - more, last])
+        assert subflow == trace.sender[row] and named == trace.ranges[trace.range_row == row].tolist()
+        assert waited >= 0 and took >= min(LINKS[subflow].delay_ns)
+        several += count > 1
+    assert several > 0

@@ -5,6 +5,12 @@
 
 namespace dstcc {
 
+namespace {
+
+std::vector<Range> named(const PacketAck& ack) { return {ack.ranges, ack.ranges + ack.count}; }
+
+}  // namespace
+
 // ----------------------------------------------------------------------------------------------------- setting up
 
 HeadCounts Coded::heads(const EngineConfig& config) {
@@ -65,12 +71,28 @@ void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan, const
     receiving_.add(AckTransmitter(wires_[link]), ranges_[s], std::move(reports));
 }
 
+// With a log all is in the order of time, one by one.
+void Coded::begin(PacketLog* log) {
+    log_ = log;
+    if (log != nullptr) {
+        runs_ = sends_first_ = false;
+        for (Wire& wire : wires_) wire.observe({log, nullptr});
+        log->read_with([this](std::size_t s, std::int64_t said, std::int64_t end) {
+            return named(ranges_[s].read(Named::unpack(said), end));
+        });
+    }
+    sending_.begin();
+}
+
 // --------------------------------------------------------------------------------------------- what passes between them
 
 Time Coded::receive(Time at, std::size_t link) {
     Wire& wire = wires_[link];
     const DataPacket& packet = wire.front_data();
-    if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(at, packet);
+    if (!wire.scripted() || !wire.dropped_by_script(packet)) {
+        if (log_ != nullptr) log_->data_arrived(at, packet, widen(receiving_.next(packet.sender), packet.number));
+        receiving_.handle_data(at, packet);
+    }
     const Time next = wire.pop_data();
     judge(at);
     return next;
@@ -124,6 +146,7 @@ bool Coded::hear(Time now, std::size_t link) {
     const Named said = Named::unpack(wire.take_delivered());
     const std::size_t s = packet.sender;
     if (packet.kind == kSyn) {
+        if (log_ != nullptr) log_->ack_arrived(now, s, 0, nullptr, 0, true);
         sending_.handle_established(now, s, packet.echo_ns);
         return false;
     }
@@ -133,6 +156,7 @@ bool Coded::hear(Time now, std::size_t link) {
     PacketAck ack = ranges_[s].say(said, end);
     ack.wait_ns = packet.echo_ns;
     ack.one_way_ns = one_way;
+    if (log_ != nullptr) log_->ack_arrived(now, s, named(ack));
     sending_.handle_ack(now, s, ack);
     return false;
 }

@@ -15,7 +15,7 @@ public:
           const Places& places);
     Coded(const Coded&) = delete;  // its parts point at each other
     Coded& operator=(const Coded&) = delete;
-    void begin(PacketLog*) { sending_.begin(); }
+    void begin(PacketLog* log);
 
     void handle_quick(Time now, std::size_t link) { hear(now, link); }
     void handle_timer(Time now, std::size_t head);
@@ -86,6 +86,7 @@ private:
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
     Sampler sampler_;
+    PacketLog* log_ = nullptr;
     bool finished_ = false;
 };
 

@@ -48,12 +48,17 @@ public:
         return newest() - told > kMostBehind ? newest() : std::min(newest(), told + kAckRanges / 2);
     }
 
-    // What the ACK says that names so many, of which the newest is that one and ended there; what no later one can name is forgotten.
-    PacketAck say(Named said, std::int64_t end) {
+    // What the ACK says that names so many, of which the newest is that one and ended there.
+    PacketAck read(Named said, std::int64_t end) const {
         PacketAck ack;
         for (std::int64_t i = said.newest + 1 - said.count; i <= said.newest; ++i)
             ack.ranges[ack.count++] = ranges_[i].range;
         ack.ranges[ack.count - 1].end = end;
+        return ack;
+    }
+    // The same; what no later one can name is forgotten.
+    PacketAck say(Named said, std::int64_t end) {
+        const PacketAck ack = read(said, end);
         ranges_.pop_front(std::max(ranges_.begin(), said.newest + 1 - kAckRanges));
         return ack;
     }

@@ -51,6 +51,7 @@ public:
     void handle_data(Time now, const DataPacket& packet);
     void handle_timer(Time now, std::size_t receiver);
 
+    std::int64_t next(std::size_t receiver) const { return receivers_[receiver].next; }  // number that can come
     const std::vector<PartArrival>& parts() const { return parts_; }
     const std::vector<BlockArrival>& blocks() const { return blocks_; }
     std::size_t complete() const { return complete_; }

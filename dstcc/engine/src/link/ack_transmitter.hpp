@@ -23,7 +23,7 @@ public:
         const Direction::Passage passage = up_->transmit(now, bytes);
         if (wire.observers_.log != nullptr)
             wire.observers_.log->ack_sent(now, sender, ack.cumulative, ack.blocks, ack.sacks, ack.kind == kSyn,
-                                          passage);
+                                          ack.delivered, passage);
         if (passage.arrive_ns == kNever) return;
         if (__builtin_expect(wire.beyond_ != nullptr, 0)) return send_beyond(passage.arrive_ns, sender, ack, bytes);
         if (ack.sacks > 0) fill(ack, wire.blocks_.emplace_back());

@@ -1,6 +1,7 @@
 // What passes by on the links, packet by packet: kept on request only, for captures and logs.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/fields.hpp"
@@ -22,8 +23,9 @@ struct TraceColumns {
     std::vector<std::int32_t> sender, object, bytes;  // object: -1 for SYNs, ACKs and background flows; bytes: payload
     std::vector<std::int64_t> order;                  // place in the ordering domain, in segments; -1 likewise
     std::vector<std::int8_t> event, fate, syn;
-    std::vector<std::int64_t> sack;  // three blocks a row: begin, end; 0, 0 where there is none
-    DSTCC_FIELDS(t_ns, event, fate, syn, sender, number, bytes, object, order, sack)
+    std::vector<std::int64_t> sack;               // three blocks a row: begin, end; 0, 0 where there is none
+    std::vector<std::int64_t> range_row, ranges;  // what ACKs of packets name: the row, and begin, end of each
+    DSTCC_FIELDS(t_ns, event, fate, syn, sender, number, bytes, object, order, sack, range_row, ranges)
 };
 
 class PacketLog {
@@ -31,6 +33,10 @@ public:
     // Senders from `first_flow` on are background flows.
     explicit PacketLog(std::size_t first_flow) : first_flow_(first_flow) {}
     const TraceColumns& columns() const { return columns_; }
+
+    // What an own sender's ACK names that says so of ranges, the newest of which ends there.
+    using Reader = std::function<std::vector<Range>(std::size_t sender, std::int64_t said, std::int64_t end)>;
+    void read_with(Reader reader) { reader_ = std::move(reader); }
 
     // The last row; and that what it says was sent did not come through after all, over nodes.
     std::int64_t last() const { return static_cast<std::int64_t>(columns_.t_ns.size()) - 1; }
@@ -45,15 +51,29 @@ public:
     void data_arrived(Time now, const DataPacket& packet, std::int64_t number) {
         add_data(now, TraceEvent::kDataArrived, TraceFate::kCarried, packet, number);
     }
+    // `said`: of ranges, beside it.
     void ack_sent(Time now, std::size_t sender, std::int64_t cumulative, const Range* blocks, int count, bool syn,
-                  Direction::Passage passage) {
+                  std::int64_t said, Direction::Passage passage) {
         add(now, TraceEvent::kAckSent, fate_of(passage), sender, cumulative, 0, syn, -1, -1, blocks, count);
+        if (reader_ && sender < first_flow_ && !syn) name(reader_(sender, said, cumulative));
     }
     void ack_arrived(Time now, std::size_t sender, std::int64_t cumulative, const Range* blocks, int count, bool syn) {
         add(now, TraceEvent::kAckArrived, TraceFate::kCarried, sender, cumulative, 0, syn, -1, -1, blocks, count);
     }
 
+    // An ACK of packets, by the ranges that it names.
+    void ack_arrived(Time now, std::size_t sender, const std::vector<Range>& named) {
+        ack_arrived(now, sender, named.back().end, nullptr, 0, false);
+        name(named);
+    }
+
 private:
+    void name(const std::vector<Range>& named) {
+        for (const Range& range : named) {
+            columns_.range_row.push_back(last());
+            columns_.ranges.insert(columns_.ranges.end(), {range.begin, range.end});
+        }
+    }
     static TraceFate fate_of(Direction::Passage passage) {
         if (passage.arrive_ns != kNever) return TraceFate::kCarried;
         return passage.wait_ns >= 0 ? TraceFate::kLost : TraceFate::kDropped;
@@ -84,6 +104,7 @@ private:
     }
 
     std::size_t first_flow_;
+    Reader reader_;
     TraceColumns columns_;
 };
 

@@ -80,11 +80,15 @@ py::list hop_results(const Network& network) {
     return out;
 }
 
-py::object trace_columns(const TraceColumns& trace) {
+// `transport`: of the first `senders`; the others are background flows.
+py::object trace_columns(const TraceColumns& trace, const char* transport, std::size_t senders) {
     if (trace.t_ns.empty()) return py::none();
     py::dict out = to_dict(trace);
     out["sack"] =
         to_array(trace.sack).reshape({static_cast<py::ssize_t>(trace.t_ns.size()), py::ssize_t{3}, py::ssize_t{2}});
+    out["ranges"] = to_array(trace.ranges).reshape({static_cast<py::ssize_t>(trace.range_row.size()), py::ssize_t{2}});
+    out["transport"] = transport;
+    out["senders"] = senders;
     return out;
 }
 
@@ -145,8 +149,10 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     out["nodes"] = node_results(simulation.network());
     out["hops"] = hop_results(simulation.network());
     for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
+    if constexpr (!std::is_same_v<Ends, Ltp>)
+        out["trace"] = trace_columns(simulation.trace(), std::is_same_v<Ends, Coded> ? "coded" : "tcp",
+                                     count_subflows(simulation.config()));
     if constexpr (std::is_same_v<Ends, Connection>) {
-        out["trace"] = trace_columns(simulation.trace());
         if (simulation.config().trace) out["steps"] = to_dict(simulation.ends().steps());
     } else {
         out["coding"] = coding_columns(simulation.ends(), simulation.config().objects.size());
