@@ -131,6 +131,19 @@ def test_of_the_rounds_since_the_largest_the_next_best_follows():
     assert seen == [2.0] * 10 + [1.5] * 5 + [1.0] * 4
 
 
+def test_an_equal_rate_takes_the_place_of_the_second_best():
+    # Linux minmax_running_max(), `val.v >= m->s[1].v`: 150 in round 8 counts in the place of 150 in round 5, so that
+    # the third place is free for 120 in round 9. 200 lasts for ten rounds, 150 up to round 18, 120 up to round 19.
+    path = Path()
+    path.cruise()
+    path.round(200)
+    seen = []
+    for now in range(1, 22):
+        path.round({5: 150, 8: 150, 9: 120}.get(now, 100))
+        seen.append(round(path.gain(), 6))
+    assert seen == [2.0] * 10 + [1.5] * 8 + [1.2] + [1.0] * 2
+
+
 def test_samples_that_the_application_limited_count_only_upwards():
     path = Path()
     path.cruise()
