@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from dstcc.engine._testing import coding
@@ -178,18 +180,36 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
 # ----------------------------------------------------------------- where others keep it full
 
 
+def taken_by_others(steps: int, lost_share: float = 0.0) -> list[float]:
+    """The paces of one that found 1,000 bytes a second: then the wait grows by 3 s in ten a second, and hardly anything
+    comes through, for 30 s; then it stays. Looked at every 5 s."""
+    queue, _ = found_queue(SHOWN)
+    paces, wait_s = [], 61.0
+    for step in range(steps):
+        wait_s += 15.0 if step < 6 else 0.0
+        queue.hear(ns(15.0 + 5 * step), ns(wait_s), 5.0)
+        if paces and paces[-1] == pytest.approx(LINE / 4):
+            queue.lose(5.0 * lost_share / (1 - lost_share))
+        paces.append(queue.pace(ns(20.0 + 5 * step), 1e6, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9)
+    return paces
+
+
 def test_a_queue_that_others_keep_full_is_not_left_to_them() -> None:
-    # It grows to 40 s and stays, whatever is sent: who fills what is left, as CUBIC does, takes what is given up. Of
-    # its last growth is heard 140 s after step 130.
-    far, paces = Far(), []
-    for step in range(600):
-        grown = LINE * min(0.5 * max(step - 50, 0), 40.0)
-        far.others = max(LINE + (grown - far.standing) / 2 - min(far.pace, LINE), 0.0)
-        far.send(LINE, far.at_s + 2)
-        paces.append(far.pace)
-    assert min(paces[:200]) < LINE / 16
-    assert far.queue.full
-    assert LINE / 5 <= min(paces[250:]) <= LINE / 4
+    # It is longest at 45 s + 151 s: two round trips later it has not grown. A sixteenth of 1,000 was left long before.
+    paces = taken_by_others(90)
+    held = next(step for step, pace in enumerate(paces) if step > 20 and pace > LINE / 16)
+    assert 20 + 5 * held == pytest.approx(45 + 151 + 2 * ROUND_S, abs=5)
+    assert paces[held:] == pytest.approx([LINE / 4] * len(paces[held:]))
+    assert max(paces[20:held]) < LINE / 100
+
+
+def test_those_who_do_not_give_way_are_yielded_to_for_ever_longer() -> None:
+    assert taken_by_others(300, 0.14)[-1] == pytest.approx(LINE / 4)  # 3/20 are not lost
+    paces = taken_by_others(1200, 0.2)
+    steps = [step for step, pace in enumerate(paces) if step > 20 and pace == pytest.approx(LINE / 4)]
+    yields = [5 * (after - before) / ROUND_S for before, after in pairwise(steps) if after - before > 1]
+    # A round trip until so much of it was lost, which is 3/20 of a mean that rises to a fifth.
+    assert yields[:4] == pytest.approx([1, 2, 4, 8], abs=0.2)
 
 
 def test_what_was_left_to_others_is_taken_again_once_little_stands() -> None:

@@ -291,13 +291,13 @@ def test_beside_cubic_both_have_three_tenths_of_their_share(
     assert min(wire_rate(result, span / 2, span), others) >= 0.3 * rate_bps / 2
 
 
-def test_beside_cubic_in_a_nodes_store_it_has_three_tenths_of_its_share() -> None:
+def test_beside_cubic_in_a_nodes_store_it_has_a_fifth_of_its_share() -> None:
     both = far(up_bps=64e3, flows=(Flow("cubic", start_ns=ns(500)),))
     shared = relayed(both, RATE_BPS / 2, int(RATE_BPS / 2 / 8 * 2 * RTT_S))
     span = 60 * RTT_S
     result = trial(shared, video(2, int(span), playout_s=8 * RTT_S), duration_s=span)
     others = result.flows[0].delivered_bytes * 8 * WIRE / MSS / (span - 500)
-    assert min(wire_rate(result, span / 2, span), others) >= 0.3 * RATE_BPS / 4
+    assert min(wire_rate(result, span / 2, span), others) >= 0.2 * RATE_BPS / 4
 
 
 @pytest.mark.parametrize("senders", [2, 4])

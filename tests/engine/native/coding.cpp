@@ -171,6 +171,7 @@ void bind_coding(py::module_& engine) {
             py::arg("until") = kNever, py::arg("gap") = 0)
         .def("pause", &FarQueue::pause, py::arg("since"), py::arg("now"))
         .def("rest", &FarQueue::rest, py::arg("grows"))
+        .def("lose", &FarQueue::lose, py::arg("bytes"))
         .def_property_readonly("found", &FarQueue::found)
         .def_property_readonly("full", &FarQueue::full)
         .def_property_readonly("ahead", &FarQueue::ahead);

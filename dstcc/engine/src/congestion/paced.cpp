@@ -95,6 +95,7 @@ public:
         const Time before = newest_ns_;
         newest_ns_ = std::max(newest_ns_, newest);
         lost_ += counts;
+        far_.lose(counts * tcp.wire_bytes);
         delivered_ += static_cast<double>(sample.acked_bytes);
         if (slot_ns_ > 0 && slots_ago(before) == slots_ago(newest_ns_))
             count_turn(tcp, static_cast<double>(sample.acked_bytes), counts);

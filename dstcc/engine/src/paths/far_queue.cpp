@@ -10,6 +10,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
 constexpr double kForgets = 1.0 / 16;          // of the line, in a round trip
+constexpr double kMostYields = 64;             // round trips
 constexpr Time kGrown = 32;                    // in the longest wait: more is growth
 
 }  // namespace
@@ -25,7 +26,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     if (from_sent_ < 0) {
         from_sent_ = sent_;
         from_wait_ = wait_;
-        arrived_ = 0;
+        arrived_ = lost_ = 0;
     }
 }
 
@@ -49,8 +50,16 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
     }
     const double over = (target - std::max(ahead, 0.0)) / horizon;
     const double pace = std::clamp(available_ + line * over, kLeast * available_, most);
-    const bool held = full() && static_cast<double>(now - grew_) > kHeld * round;
-    return held || ahead < target ? std::max(pace, kKeeps * greatest_) : pace;
+    const double keeps = kKeeps * greatest_;
+    if (pace >= keeps || now < holds_from_) return pace;
+    if (lost_share_ > kGivesUp) {
+        const bool well = static_cast<double>(now - holds_from_) > kWell * yields_ * round;
+        yields_ = well ? 1 : std::min(2 * yields_, kMostYields);
+        holds_from_ = now + static_cast<Time>(yields_ * round);
+        return pace;
+    }
+    const bool held = full() && available_<kLeft * greatest_&& static_cast<double>(now - grew_)> kHeld * round;
+    return held || ahead < target ? keeps : pace;
 }
 
 void FarQueue::pause(Time from, Time now) {
@@ -67,6 +76,8 @@ void FarQueue::look(double shown, double round) {
     const auto sending = static_cast<double>(sent_ - from_sent_), grew = static_cast<double>(wait_ - from_wait_);
     const double coming = sending + grew, sent_rate = arrived_ / sending;
     const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > kStands * round;
+    const double lost = lost_ / std::max(lost_ + arrived_, 1.0);
+    lost_share_ += (lost - lost_share_) * std::min(sending / round, 1.0);
     line_ *= 1 - std::min(kForgets * sending / round, 1.0);
     if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);
     if (available_ == 0) {
@@ -82,7 +93,7 @@ void FarQueue::look(double shown, double round) {
     greatest_ = std::max(greatest_, available_);
     from_sent_ = sent_;
     from_wait_ = wait_;
-    arrived_ = 0;
+    arrived_ = lost_ = 0;
 }
 
 }  // namespace dstcc

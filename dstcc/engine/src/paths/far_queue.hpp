@@ -17,8 +17,9 @@
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //   held       where others keep it full, as CUBIC does, what one takes less they take more, and A falls with the pace. So where it has
-//              been full for kHeld round trips without growing, and where less stands than the target, the pace is kKeeps of the
-//              greatest A at least. Losses limit it still
+//              been full for kHeld round trips without growing and A is kLeft of the greatest, and where less stands than the
+//              target, the pace is kKeeps of the greatest A at least. Not after more than kGivesUp was lost in a round trip, since
+//              those others do not give way: for 1, 2, 4, .. round trips, and for 1 again after kWell times as long without
 //
 // Before a gap in the contacts of the own line what stands is to last for the gap: the target is longer by it, but at most
 // kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is bounded
@@ -40,7 +41,7 @@ public:
     // Of other times.
     static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4;
     static constexpr double kEvens = 3.0 / 2;
-    static constexpr double kHeld = 2, kKeeps = 1.0 / 4;
+    static constexpr double kHeld = 2, kLeft = 1.0 / 16, kKeeps = 1.0 / 4, kGivesUp = 3.0 / 20, kWell = 4;
     static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
 
     struct Gap {
@@ -49,6 +50,8 @@ public:
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
+    // So many bytes did not arrive.
+    void lose(double bytes) { lost_ += bytes; }
     // Of a packet that waited for a contact by the plan, which says nothing of a queue.
     void skip() { from_sent_ = -1; }
     // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries;
@@ -70,7 +73,10 @@ private:
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
     Time grew_ = 0;                                          // when the longest came in
     Time standing_ = 0, paused_from_ = -1, paused_to_ = -1;  // what is left of wait_; the last pause
-    double arrived_ = 0;                                     // since from_sent_
+    double arrived_ = 0, lost_ = 0;                          // since from_sent_
+    double lost_share_ = 0;                                  // over a round trip
+    Time holds_from_ = 0;
+    double yields_ = 1;  // round trips
     double line_ = 0, available_ = 0, greatest_ = 0;
     bool found_ = false;
 };
