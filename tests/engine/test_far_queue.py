@@ -184,7 +184,8 @@ def taken_by_others(steps: int, lost_share: float = 0.0) -> list[float]:
     """The paces of one that found 1,000 bytes a second: then the wait grows by 3 s in ten a second, and hardly anything
     comes through, for 30 s; then it stays. Looked at every 5 s."""
     queue, _ = found_queue(SHOWN)
-    paces, wait_s = [], 61.0
+    paces: list[float] = []
+    wait_s = 61.0
     for step in range(steps):
         wait_s += 15.0 if step < 6 else 0.0
         queue.hear(ns(15.0 + 5 * step), ns(wait_s), 5.0)
