@@ -82,7 +82,7 @@ def test_the_law_in_the_kernel_is_the_simulators_and_the_module_does_as_it_says(
 ) -> None:
     """State, actions, reports, locks, rights, refusals, a killed agent, groups, a little of the long ones."""
     quick = [name for name in (*SHORT, *GROUPS) if name not in LONGER]
-    found = check(kernel, tmp_path, "law", *quick, "cycles=4", "fuzz=400")
+    found = check(kernel, tmp_path, "law", *quick, "cycles=10", "fuzz=400")
     assert found["law"]["digest"] == digest()
 
 

@@ -33,7 +33,7 @@ def mission(**tables: Any) -> dict[str, Any]:
         "link": [
             {"name": f"link {k}", "rate_bps": 60_000, "delay_s": 10, "loss": {"packet": 0.02}} for k in (0, 1)
         ],
-        "playout": {"delay_s": 60},
+        "playout": {"delay_s": 45},
     } | tables
 
 
