@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from dstcc.engine import Link, Objects, Trace
 from dstcc.wire import ENDS, EPOCH_NS, interface_block, packet_block, section_block
 
-from .datagrams import Datagrams
+from .datagrams import ACK_ARRIVED, ACK_SENT, DATA_ARRIVED, DATA_SENT, Datagrams
 
 PORT, FIRST_SENDER_PORT = 5201, 40_000
 CODED_PORT, FIRST_CODED_PORT = 5000, 20_000
 """Of datagrams, as on the kernel."""
 NS_PER_S = 10**9
-DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
 DROPPED = 2
 SEEN = dict(zip(ENDS, ((DATA_SENT, ACK_ARRIVED), (DATA_ARRIVED, ACK_SENT)), strict=True))
 """The events that pass by each end."""

@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from dstcc.engine import Samples, Trace
 from dstcc.version import __version__
 
+from .datagrams import ACK_ARRIVED, DATA_SENT, WORD_AT
 from .datagrams import U32 as PROBES
-from .datagrams import WORD_AT
 
 RECORD_SEPARATOR = "\x1e"
 NS_PER_MS = 1e6
-DATA_SENT, ACK_ARRIVED = 0, 3
 FATES = ("in flight", "lost on the link", "dropped by the queue")
 VERSIONS = ("0.3", "0.4")
 NAMES = {
