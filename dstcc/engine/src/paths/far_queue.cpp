@@ -58,8 +58,9 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
         holds_from_ = now + static_cast<Time>(yields_ * round);
         return pace;
     }
-    const bool held = full() && available_<kLeft * greatest_&& static_cast<double>(now - grew_)> kHeld * round;
-    return held || ahead < target ? keeps : pace;
+    const bool taken = available_ < kLeft * greatest_;
+    const bool stays = static_cast<double>(now - grew_) > kHeld * round;
+    return (full() && taken && stays) || ahead < target ? keeps : pace;
 }
 
 void FarQueue::pause(Time from, Time now) {
