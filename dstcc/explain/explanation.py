@@ -12,7 +12,8 @@ from dstcc.clock import Clock
 from dstcc.engine.config import subflow_links
 from dstcc.errors import RunError
 from dstcc.report.numbers import listed
-from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
+from dstcc.run.capture import DROPPED, sender_links
+from dstcc.run.datagrams import DATA_SENT
 from dstcc.run.replay import replay
 
 if TYPE_CHECKING:
