@@ -55,11 +55,11 @@ kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it
 
 test: $(TESTING) kernel  ## lint, and all tests but the slow ones (`make test-slow`, `make test-kernel`)
 	$(MAKE) lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples --dstcc-allow-extensions
+	$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile quick -m 'not slow and not kernel and not rest' --dstcc examples --dstcc-allow-extensions
 
 test-slow: $(TESTING)  ## the suites that take longer
 	scripts/setup-debian.sh kernel programs
-	$(BIN)/python -m pytest -n 2 -m 'slow and not cluster' --dstcc examples --dstcc-allow-extensions
+	$(BIN)/python -m pytest -n 2 -m '(slow or rest or hypothesis) and not cluster' --dstcc examples --dstcc-allow-extensions
 
 test-cluster: $(TESTING)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
 	scripts/setup-debian.sh cluster

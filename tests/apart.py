@@ -21,7 +21,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from runpy import run_module
-from typing import NoReturn
+from typing import IO, Any, NoReturn
 
 IMPORTED = (
     "av",
@@ -42,10 +42,13 @@ def dstcc(
     env: Mapping[str, str] | None = None,
     module: str = "dstcc_cli",
     folder: Path | None = None,
+    out: IO[Any] | None = None,
+    err: IO[Any] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end, in the current folder or another; ``env`` is beside the caller's environment.
 
-    ``module``: what `python -m` would run in its place.
+    ``module``: what `python -m` would run in its place. ``out``, ``err``: files of the caller's, in the place of what
+    is returned.
     """
     given = [os.fsdecode(os.fsencode(str(word))) for word in words]
     asked = {
@@ -56,10 +59,10 @@ def dstcc(
     }
     message = json.dumps(asked).encode()
     assert len(message) < ROOM
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         server = _server()
         server.settimeout(None)
-        socket.send_fds(server, [message], [out.fileno(), err.fileno()])
+        socket.send_fds(server, [message], [(out or printed).fileno(), (err or said).fileno()])
         pid = int(server.recv(64))
         server.settimeout(timeout_s)
         try:
@@ -70,7 +73,7 @@ def dstcc(
             server.recv(64)
             raise subprocess.TimeoutExpired(["dstcc", *given], timeout_s) from None
         texts = []
-        for file in (out, err):
+        for file in (printed, said):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     return subprocess.CompletedProcess(["dstcc", *given], code, *texts)

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.sampling import SHARE, mark_rest
+
 # A busy machine must not fail a test: no deadline for an example, no complaint about slow generation.
 settings.register_profile("dstcc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("dstcc"), max_examples=100 // SHARE)
 settings.load_profile("dstcc")
 
 # Hundreds of tests start a command, which would compile all that it imports anew.
@@ -30,24 +33,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 DEAR = (
     *("iodst/held-out", "iodst/table-1", "papers/iodst/table-1", "physics/conjunction-2028"),
-    *("learning/held-out", "learning/training", "quic/bulk", "quic/page", "quic/relay"),
+    *("demo/mars-two-links", "learning/held-out", "learning/training", "ltp/ltp", "papers/mpquic-rl/diverse"),
+    *("quic/bulk", "quic/ngtcp2", "quic/page", "quic/relay"),
     *("missions/areostationary", "missions/conjunction-weeks", "missions/handover", "missions/lunar-farside"),
     *("missions/mars-network", "missions/outage", "missions/relay-week", "missions/three-relays"),
 )
 """What of `examples/` takes seconds each: `make test-slow` runs it."""
-KEPT = ("iodst/held-out/rtt-80-min", "learning/held-out/flares", "learning/training/two-skies")
-"""One of each folder in `make test`, too."""
+KEPT = ("iodst/held-out/rtt-80-min", "learning/training/two-skies")
+"""One of each folder of missions alike in `make test`, too."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the dear missions; this is before items are chosen by their marks."""
+    """Mark the dear missions and what is not drawn; this is before items are chosen by their marks."""
     examples = config.rootpath / "examples"
     for item in items:
         if item.path.suffix == ".toml" and item.path.is_relative_to(examples):
             name = item.path.relative_to(examples).with_suffix("").as_posix()
             if name.startswith(DEAR) and name not in KEPT:
                 item.add_marker(pytest.mark.slow)
+    mark_rest(items)
 
 
 # The thousands of collected items are no garbage: to look through them again and again is a share of the suite.

@@ -198,16 +198,13 @@ def _limit(megabytes: int) -> Callable[[], None]:
 
 
 def test_a_full_disk_for_what_is_printed(run: Path) -> None:
-    words = [*DSTCC, "report", "run", "-o", "-", "--format", "md"]
     with Path("/dev/full").open("w") as full:
-        out = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        out = apart("report", "run", "-o", "-", "--format", "md", out=full)
         assert (out.returncode, "Traceback" in out.stderr) == (1, False)
         assert "No space left on device" in out.stderr
         both = subprocess.run([*DSTCC, "algorithms"], stdout=full, stderr=full, check=False)
         assert both.returncode == 1
-        lost = subprocess.run(
-            [*DSTCC, "emulate", "s.toml", "-o", "again"], stdout=subprocess.DEVNULL, stderr=full, check=False
-        )
+        lost = apart("emulate", "s.toml", "-o", "again", err=full)
     assert lost.returncode == 0
     assert (run.with_name("again") / "run.json").is_file()
 

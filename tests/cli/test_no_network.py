@@ -26,7 +26,7 @@ print("all came to their end")
 """
 COMMANDS = """
 emulate s.toml --dry-run
-emulate s.toml -o run
+emulate s.toml -o run --congestion cubic
 report run -o page.html
 export run --format csv -o tables
 links

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import CONGESTION_NAMES, Link, Loss, Objects, clairvoyant_weight, simulate
+from tests.sampling import examples
 
 from . import net
 from .test_channel_frames import frames
@@ -52,7 +53,7 @@ def links(draw: st.DrawFn) -> Link:
     return net.link(rate, 1.0, loss=loss, up_loss=Loss(), outages_s=outages, queue_bdp=4)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.lists(links(), min_size=1, max_size=2),
     st.lists(st.sampled_from([20, 100, 1000, 1460, 1461, 3000, 15_000]), min_size=1, max_size=3),

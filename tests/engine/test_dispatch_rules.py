@@ -10,11 +10,12 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import NEVER_NS
 from dstcc.engine._testing import dispatch
+from tests.sampling import examples
 
 LIGHT, WINDOW, REPAIR, ROUND_TRIP = (
     dispatch.Slack.LIGHT,
@@ -274,27 +275,27 @@ def cases(draw: st.DrawFn, *, by_layer: bool | None = None) -> Case:
 
 
 @given(cases())
-@settings(max_examples=150)
+@examples(150)
 def test_the_next_in_time_is_the_reference_s(case: Case) -> None:
     assert case.asked("next_in_time") == in_time_reference(case)
 
 
 @given(cases(by_layer=True))
-@settings(max_examples=150)
+@examples(150)
 def test_the_next_in_turn_is_the_reference_s(case: Case) -> None:
     assert case.asked("next_in_turn") == in_turn_reference(case)
 
 
 @pytest.mark.slow
 @given(cases(by_layer=True))
-@settings(max_examples=10_000)
+@examples(10_000)
 def test_many_choices_are_the_reference_s(case: Case) -> None:
     assert case.asked("next_in_time") == in_time_reference(case)
     assert case.asked("next_in_turn") == in_turn_reference(case)
 
 
 @given(cases())
-@settings(max_examples=50)
+@examples(50)
 def test_timeliness_is_the_reference_s(case: Case) -> None:
     for layer, path, slack in itertools.product(case.layers, case.paths, (LIGHT, WINDOW, REPAIR, ROUND_TRIP)):
         assert dispatch.due(layer.row(), path.row(), slack, case.share) == due(layer, path, slack, case.share)

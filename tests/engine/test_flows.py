@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import (
@@ -23,6 +23,7 @@ from dstcc.engine import (
 )
 from dstcc.engine.config import AGENT_LATE
 from dstcc.engine.stepper import FLOW_VALUES, ONE_Q16, SUBFLOW_VALUES
+from tests.sampling import examples
 
 from . import net
 
@@ -244,7 +245,7 @@ def crowded(draw: st.DrawFn) -> EngineConfig:
 
 
 @given(crowded())
-@settings(max_examples=80)
+@examples(80)
 def test_every_crowd_keeps_the_books(config: EngineConfig) -> None:
     result = simulate(config)
     given_flows = [flow for link in config.links for flow in link.flows]
@@ -263,7 +264,7 @@ def test_every_crowd_keeps_the_books(config: EngineConfig) -> None:
 
 
 @given(crowded())
-@settings(max_examples=20)
+@examples(20)
 def test_the_same_crowd_gives_the_same_bytes(config: EngineConfig) -> None:
     first, second = simulate(config), simulate(config)
     np.testing.assert_equal(dataclasses.asdict(first), dataclasses.asdict(second))

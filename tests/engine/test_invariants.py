@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import (
@@ -26,6 +26,7 @@ from dstcc.engine import (
     clairvoyant_weight,
     simulate,
 )
+from tests.sampling import examples
 
 from . import net
 
@@ -155,19 +156,19 @@ def keeps_the_books(config: EngineConfig) -> None:
 
 
 @given(configs())
-@settings(max_examples=75)
+@examples(75)
 def test_every_scenario_keeps_the_books(config: EngineConfig) -> None:
     keeps_the_books(config)
 
 
 @given(transfers())
-@settings(max_examples=75)
+@examples(75)
 def test_every_transfer_keeps_the_books(config: EngineConfig) -> None:
     keeps_the_books(config)
 
 
 @given(configs())
-@settings(max_examples=50)
+@examples(50)
 def test_looking_on_changes_nothing(config: EngineConfig) -> None:
     """A trace is an observer of the links and of the senders: with it every segment goes as it does without."""
     alone, watched = simulate(config), simulate(dataclasses.replace(config, trace=True))
@@ -181,7 +182,7 @@ def test_looking_on_changes_nothing(config: EngineConfig) -> None:
 
 
 @given(st.one_of(configs(), transfers()))
-@settings(max_examples=60)
+@examples(60)
 def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
     first, second = simulate(config), simulate(config)
     for part in ("objects", "samples"):
@@ -193,7 +194,7 @@ def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
 
 
 @given(st.one_of(configs(), transfers()))
-@settings(max_examples=60)
+@examples(60)
 def test_nobody_beats_the_clairvoyant(config: EngineConfig) -> None:
     # Layers much larger than a packet: the bound counts whole service slots, not the scraps short packets fit between.
     objects = config.objects

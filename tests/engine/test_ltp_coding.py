@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import Coding, CodingResults, EngineResult, Link, Loss, Objects, simulate
+from tests.sampling import examples
 
 from . import net
 from .test_ltp import CONTROL_S, EVERY, LIGHT_S, MARGIN_S, RTT_S, SEGMENT_S, done_s, nth_lost, path, report_s
@@ -192,7 +193,7 @@ def test_repair_that_would_come_too_late_is_not_sent():
 
 
 @given(st.integers(1, 10_000), st.floats(0.0, 0.5), st.floats(5.01, 40.0), st.floats(0.5, 5.0))
-@settings(max_examples=30)
+@examples(30)
 def test_deadlines_and_a_link_that_carries_less_than_there_is(seed, p, playout_s, share):
     # 1.6 times what the line takes, and repair on top: blocks wait, are given up, and repair comes too late for them.
     result = coded(
@@ -240,7 +241,7 @@ def test_raptorq_fails_now_and_then_where_mds_does_not():
     st.floats(0.3, 4.0),
     st.sampled_from(["", "delayed-feedback"]),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_a_matrix_comes_back_with_k_and_every_block_in_the_end(seed, p, share, block_s, rule):
     result = coded(
         path(loss=Loss("packet", p), up_loss=Loss("packet", p / 2)),

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, simulate
+from tests.sampling import examples
 
 from .net import MSS, WIRE, config, jain, link, live, ns, relayed, run
 
@@ -328,7 +329,7 @@ def test_a_rest_by_the_contact_plan_changes_nothing() -> None:
     assert wire_rate(result, 510, 890) == pytest.approx(RATE_BPS, rel=0.03)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     rate_bps=st.sampled_from((4e3, 60e3, 1e6)),
     rtt_s=st.sampled_from((0.5, 10.0, 100.0)),

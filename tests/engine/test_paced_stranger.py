@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import Coding, CrossTraffic, EngineConfig, EngineResult, Link, Loss, simulate
+from tests.sampling import examples
 
 from .net import WIRE, config, link, live, ns, relayed
 
@@ -106,14 +107,14 @@ OTHERS = (st.sampled_from((0.3, 0.6, 1.0, 3.0)), st.sampled_from((0.3, 1.0, 4.0)
 """Playout delay in round trips, load, and seed."""
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.tuples(strange_links(1e3, 9.6e3, 500e3, 25e6), *OTHERS))
 def test_no_link_is_too_strange(made: Stranger) -> None:
     check(*made)
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(st.tuples(strange_links(1e9), *OTHERS))
 def test_no_fast_link_is_too_strange(made: Stranger) -> None:
     """A trial takes seconds."""

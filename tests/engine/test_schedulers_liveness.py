@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, EngineConfig, Link, Loss, simulate
+from tests.sampling import examples
 
 from . import net
 
@@ -55,7 +56,7 @@ def networks(draw: st.DrawFn, scheduler: str) -> EngineConfig:
 
 @pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
 def test_every_scheduler_delivers_everything(scheduler: str) -> None:
-    @settings(max_examples=12)
+    @examples(12)
     @given(networks(scheduler))
     def everything_arrives(config: EngineConfig) -> None:
         result = simulate(config)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -26,6 +26,7 @@ from dstcc.engine.stepper import (
     SUBFLOW_VALUES,
     TIME_OVER,
 )
+from tests.sampling import examples
 
 from .net import MSS, config, link, live, ns, windows
 
@@ -399,7 +400,7 @@ def test_contact_times_are_those_of_the_outages() -> None:
     assert stepper.done[0] == TIME_OVER
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_neighbours_and_threads_change_nothing(seed: int, threads: int) -> None:
     """Random actions for three episodes together, then for each alone."""

@@ -7,11 +7,12 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.engine import NEVER_NS
 from dstcc.engine._testing import structures
+from tests.sampling import examples
 
 places = st.integers(0, 40)
 additions = st.tuples(st.just("add"), places, st.integers(0, 12))
@@ -25,7 +26,7 @@ def spelled(ranges: list[tuple[int, int]]) -> list[int]:
 
 
 @given(st.lists(steps, max_size=40))
-@settings(max_examples=120)
+@examples(120)
 def test_a_range_set_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
     ranges, plain = structures.RangeSet(), set[int]()
     for step, begin, length in steps:
@@ -63,7 +64,7 @@ far = st.integers(0, 700)
         max_size=40,
     )
 )
-@settings(max_examples=120)
+@examples(120)
 def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
     bits, plain = structures.BitWindow(), set[int]()
     for step, begin, length in steps:
@@ -91,7 +92,7 @@ def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) ->
 @pytest.mark.parametrize("kind", [structures.TreeOfFours, structures.TreeOfEights])
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 5, 16, 17, 64, 65, 257])
 @given(st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_the_first_event_is_the_earliest_of_the_lowest_head(
     kind: Any, heads: int, data: st.DataObject
 ) -> None:
@@ -122,7 +123,7 @@ def test_the_room_of_a_chunk_is_what_halls_condition_leaves(steps: tuple[list[in
 
 
 @given(st.lists(st.tuples(st.sampled_from(("push", "pop", "pop to")), st.integers(1, 9)), max_size=60))
-@settings(max_examples=120)
+@examples(120)
 def test_a_ring_is_a_queue_whose_places_keep_their_numbers(steps: list[tuple[str, int]]) -> None:
     ring, plain, popped, peak = structures.BlockRing(), list[int](), 0, 0
     for step, times in steps:

@@ -225,7 +225,8 @@ def test_a_run_of_the_old_name_is_read_says_so_and_is_not_repeated(tmp_path: Pat
 
 
 def test_there_is_nothing_to_tune_and_train_trains_what_had_the_name(tmp_path: Path) -> None:
-    (tmp_path / "mission.toml").write_text(to_toml(parse_scenario(mission(), source="here")))
+    video = {"synthetic": {"chunk_s": 1.0, "layer_bps": [40_000, 20_000]}, "loop_to_s": 20}
+    (tmp_path / "mission.toml").write_text(to_toml(parse_scenario(mission(video=video), source="here")))
     tuned = CliRunner().invoke(main, ["tune", str(tmp_path / "mission.toml"), "--congestion", OWN])
     assert tuned.exit_code == 2
     assert "--congestion dstcc: nothing to tune" in tuned.output

@@ -6,8 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from dstcc.export import export_run
 from dstcc.reading import MOST_BYTES, opened, read_bytes, read_json, read_toml
 from dstcc.report import load_report, render
 from dstcc.run import load_run
+from tests.apart import dstcc as apart
 from tests.quick import QUICK
 
 DAMAGED = Path(__file__).parents[1] / "fuzz/corpus/run/f0e0b881bd9181a0"
@@ -219,8 +218,7 @@ def test_devices_and_folders_are_no_files(run: Path, tmp_path: Path) -> None:
 def test_a_damaged_column_chunk_holds_nothing_up(run: Path) -> None:
     """What a filter of Arrow's datasets waits for without end: in a process of its own, which may take a minute."""
     (run / "chunks.parquet").write_bytes(DAMAGED.read_bytes()[1:])
-    words = ["-m", "dstcc_cli", "report", str(run), "-o", str(run.with_name("report.html"))]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = apart("report", run, "-o", run.with_name("report.html"), timeout_s=60)
     assert done.returncode == 2
     assert f"{run / 'chunks.parquet'}: damaged" in done.stderr
 

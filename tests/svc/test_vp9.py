@@ -18,10 +18,11 @@ from dstcc_svc import encode, verify
 from dstcc_svc.codecs import AccessUnit, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.codecs.vp9 import quantizers, superframe
 from dstcc_svc.source import probe, read_frames
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, StreamError
+from tests.sampling import examples
 
 BUNNY = Path(__file__).parents[2] / "examples/clips/big-buck-bunny.mp4"
 CODEC = get_codec("vp9")
@@ -106,7 +107,7 @@ def test_every_prefix_of_several_sizes_is_bit_identical(
     assert_prefixes_are_exact(units, settings)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_any_sizes_decode_as_they_were_coded(data: st.DataObject) -> None:
     """Against the encoder's own picture as well: a decoder that drifts from it makes no error."""

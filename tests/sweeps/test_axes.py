@@ -8,12 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.errors import InputError
 from dstcc.scenario.units import UNITS
 from dstcc.sweeps.axes import axis_of, flattened, zipped
+from tests.sampling import examples
 
 
 def values(key: str, given: Any) -> list[Any]:
@@ -84,7 +85,7 @@ def test_keys_that_cannot_vary(key: str) -> None:
 FINITE = st.floats(-1e12, 1e12, allow_nan=False).map(lambda number: float(f"{number:.6g}"))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(FINITE, FINITE, st.integers(2, 40))
 def test_a_range_is_even_and_has_its_ends(low: float, high: float, steps: int) -> None:
     if low == high:
@@ -97,7 +98,7 @@ def test_a_range_is_even_and_has_its_ends(low: float, high: float, steps: int) -
         assert value == pytest.approx(wanted, rel=1e-9, abs=1e-9 * (abs(low) + abs(high)))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.floats(1e-12, 1e12), st.floats(1.5, 1e6), st.integers(2, 40))
 def test_a_logarithmic_range_has_even_ratios(low: float, ratio: float, steps: int) -> None:
     high = low * ratio
@@ -109,7 +110,7 @@ def test_a_logarithmic_range_has_even_ratios(low: float, ratio: float, steps: in
         assert math.log(other / one) == pytest.approx(step, abs=1e-8)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.sampled_from(["_s", "_bps", "_bytes", "_db"]), st.integers(1, 9999), st.data())
 def test_units_are_those_of_the_command_line(end: str, amount: int, data: st.DataObject) -> None:
     unit, factor = data.draw(st.sampled_from(sorted(UNITS[end][1].items())))

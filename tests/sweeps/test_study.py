@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.errors import InputError
 from dstcc.sweeps.study import Study, load_study, parse_study
+from tests.sampling import examples
 
 HEAD = '[study]\nscenario = "toy.toml"\n'
 
@@ -134,7 +135,7 @@ CONDITIONS = st.dictionaries(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(AXES, st.lists(CONDITIONS, max_size=3))
 def test_every_point_is_there_once_or_left_out_for_a_reason(
     axes: dict[str, list[int]], excluded: list[dict[str, Any]]
@@ -178,7 +179,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.fixed_dictionaries(
         {"study": st.just({"scenario": "x.toml"}) | VALUES},

@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ from dstcc.learn.spaces.schedulers import POLICIES
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_scenario
 from tests.learn.mission import MISSION
+from tests.sampling import examples
 
 SMALL = parse_scenario(tomllib.loads(MISSION), source="small")
 VARIANTS: tuple[dict[str, Any], ...] = (
@@ -71,7 +72,7 @@ def test_without_a_scenario_it_is_table_1() -> None:
     assert (env.spec_observation.subflows, env.spec_observation.layers) == (2, 3)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**31))
 def test_observations_stay_in_the_space_whatever_is_done(seed: int) -> None:
     for keywords in VARIANTS[:3]:

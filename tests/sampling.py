@@ -1,0 +1,132 @@
+"""What `make test` runs a sample of; `make test-slow` runs the rest.
+
+`SAMPLES` has the number of cases that are drawn of a test, or of the tests of a file or folder. They are drawn by the
+hashes of their names: the sample changes where the list of cases does, and with nothing else. 0 leaves a dear test,
+or one of two ways to the same thing, to `make test-slow`. Whatever judges mutants runs all.
+
+`examples` is hypothesis' number of examples in full; `make test` has a quarter of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import sha256
+
+import pytest
+from hypothesis import settings
+
+SHARE = 4
+"""One of so many of hypothesis' examples."""
+SAMPLES: dict[str, int] = {
+    "cli/test_hostile_surroundings.py::test_a_limit_on_memory_is_no_refusal_where_it_is_enough": 1,
+    "cli/test_hostile_surroundings.py::test_a_path_that_is_no_file_holds_nothing_up": 6,
+    "cli/test_hostile_surroundings.py::test_a_value_that_is_no_number_is_named_or_left_out": 2,
+    "cli/test_hostile_surroundings.py::test_a_terminal_of_no_size": 4,
+    "cli/test_imports.py::test_a_command_imports_what_it_uses": 2,
+    "cli/test_train.py::test_a_signal_saves": 0,
+    "cli/test_users_files.py::test_what_the_user_has_stays": 10,
+    "engine/test_ahead.py::test_random_trials_are_those_of_the_order_of_time": 1,
+    "engine/test_bound.py::test_no_schedule_exceeds_it": 2,
+    "engine/test_bound.py::test_no_transport_exceeds_it": 8,
+    "engine/test_channel_frames.py::test_a_packet_is_lost_with_any_of_its_frames": 3,
+    "engine/test_coded_runs.py::test_random_trials_are_those_by_packet": 2,
+    "engine/test_coded_runs.py::test_what_follows_without_a_question_is_what_it_is_packet_by_packet": 4,
+    "engine/test_congestion.py::test_cubic_follows_rfc_9438": 2,
+    "engine/test_congestion_coupled.py::test_coupled_subflows_take_no_more_than_one_flows_share": 2,
+    "engine/test_connection.py::test_every_combination_delivers_everything": 60,
+    "engine/test_doors.py::test_the_doors_let_through_what_they_are_for_and_no_more": 1,
+    "engine/test_flows.py::test_random_periods_have_their_means": 1,
+    "engine/test_hop_by_hop.py::test_a_crash_loses_what_was_held_unless_it_is_kept": 1,
+    "engine/test_hop_by_hop.py::test_on_any_network": 8,
+    "engine/test_least_delay.py::test_no_schedule_brings_everything_with_less": 2,
+    "engine/test_ltp_over_nodes.py::test_what_holds_on_any_network": 1,
+    "engine/test_ltp_runs.py::test_random_trials_are_those_by_packet": 2,
+    "engine/test_measured_rates.py::test_rates_are_those_of_the_arithmetic_in_numpy": 1,
+    "engine/test_nodes.py::test_nodes_that_go_ahead_of_each_other_do_what_the_order_of_time_gives": 1,
+    "engine/test_nodes.py::test_what_holds_on_any_network": 2,
+    "engine/test_schedulers_laws.py::test_every_scheduler_stands_round_trips_of_forty_minutes": 4,
+    "engine/test_schedulers_laws.py::test_of_one_path_nothing_is_to_be_chosen": 8,
+    "engine/test_split.py::test_on_any_network": 8,
+    "engine/test_trajectories.py::test_a_law_keeps_step_with_linux_6_1_whose_receiver_is_another": 6,
+    "engine/test_trajectories.py::test_a_law_keeps_step_with_the_kernel": 45,
+    "engine/test_trajectories.py::test_a_start_without_losses_is_the_kernels_within_a_hundredth": 5,
+    "engine/test_wide_numbers.py::test_a_hundred_gigabits": 4,
+    "engine/test_wide_numbers.py::test_a_hundred_gigabits_under_every_scheduler": 4,
+    "engine/test_wide_numbers.py::test_a_laboratory_in_slow_motion_is_deep_space_for_every_scheduler": 10,
+    "engine/test_wide_numbers.py::test_a_laboratory_in_slow_motion_is_deep_space_for_every_sender": 10,
+    "engine/test_wide_numbers.py::test_every_scheduler_weighs_wide_windows_over_hours": 4,
+    "engine/test_wide_numbers.py::test_hundreds_of_thousands_of_segments_are_out_for_ten_hours": 4,
+    "kernel/endhosts/test_faults.py::test_nothing_but_such_a_run_is_replaced": 0,
+    "kernel/endhosts/test_flight.py::test_mptcp_uses_all_links": 0,
+    "kernel/test_backend.py::test_a_full_temporary_folder_is_called_that": 0,
+    "kernel/test_backend.py::test_a_stream_uses_both_links": 0,
+    "kernel/test_backend.py::test_the_earths_end_dying_in_mid_transfer_is_told": 0,
+    "learn/algorithms/test_delayed_dqn.py::test_it_finds_the_best_choice_of_each_branch": 1,
+    "learn/algorithms/test_dqn.py::test_it_finds_the_best_choice_of_each_branch": 1,
+    "learn/algorithms/test_learners.py::test_a_learning_policy_changes_and_serves_its_scenario": 2,
+    "learn/algorithms/test_learners.py::test_continuous_actions_find_their_best": 1,
+    "learn/algorithms/test_learners.py::test_n_steps_and_n_more_are_2n_steps": 2,
+    "learn/policies/test_delays.py": 2,
+    "learn/policies/test_shallow.py::test_it_neither_starves_nor_floods": 3,
+    "papers/test_explore.py::test_a_server_that_takes_its_actions_again_does_what_one_does_that_is_asked[learns]": 0,
+    "papers/test_papers.py::test_every_cell_is_there": 2,
+    "papers/test_papers.py::test_every_figure_runs_quickly_to_the_page[pbq]": 0,
+    "papers/test_training_cell.py::test_one_that_was_stopped_goes_on_to_the_same": 2,
+    "run/test_footing.py::test_a_policy_of_tcp_knows_what_changes_what_it_is_shown": 2,
+    "run/test_kept.py::test_a_killed_command_goes_on": 0,
+    "run/test_plan_rates.py::test_every_transport_brings_what_the_contacts_carry_at_most": 3,
+    "run/test_random_networks.py::test_what_holds_on_any_network": 5,
+    "run/test_untrusted.py::test_a_table_of_other_types": 4,
+    "run/test_untrusted.py::test_whatever_stands_in_a_record_is_shown_or_refused": 1,
+    "svc/test_openh264.py::test_every_prefix_is_bit_identical": 6,
+    "svc/test_openh264.py::test_every_prefix_of_a_real_clip_is_bit_identical": 1,
+    "svc/test_vp9.py::test_a_long_chunk_of_several_sizes_is_exact": 1,
+    "svc/test_vp9.py::test_every_prefix_is_bit_identical": 6,
+    "svc/test_vp9.py::test_every_prefix_of_several_sizes_is_bit_identical": 4,
+    "svc/test_vp9.py::test_large_pictures_of_several_sizes_are_coded": 1,
+    "sweeps/test_conduct.py::test_a_process_that_is_killed_while_it_makes_the_folder_leaves_a_sweep_to_go_on_with": 1,
+    "sweeps/test_query.py::test_a_value_of_any_type_is_printed": 4,
+    "sweeps/test_query.py::test_nothing_else_is_possible": 6,
+    "test_composition.py::test_each_pair_is_what_the_page_says": 2,
+    "test_composition.py::test_the_kernel_takes_and_refuses_what_the_page_says": 2,
+    "test_gallery.py::test_a_copy_loads_as_the_original_does": 10,
+    "test_mutants.py::test_a_held_change_that_nothing_notices_fails": 0,
+    "test_mutants.py::test_tests_that_see_nothing_and_excuses_that_are_none_fail": 0,
+    "test_mutants.py::test_the_changes_that_are_held_are_noticed": 0,
+    "test_mutants.py::test_wrong_versions_that_somebody_wrote_are_tried_beside_the_sample": 0,
+    "test_one_entry.py::test_a_loss_kind_is_a_key_of_scenarios_and_of_profiles_by_its_row": 0,
+    "test_one_entry.py::test_a_metric_is_in_runs_bounds_and_reports_by_its_name_and_value": 0,
+    "test_pytest_plugin.py::test_a_folder_is_run_once_when_it_is_asked_for_twice": 0,
+    "test_pytest_plugin.py::test_it_works_with_several_processes": 0,
+    "test_simulation.py::test_random_trials_hold_what_every_trial_must": 1,
+}
+
+
+def examples(count: int) -> settings:
+    """Hypothesis' settings with so many examples, in `make test` with fewer."""
+    return settings(max_examples=max(1, count * settings().max_examples // 100))
+
+
+def place_of(nodeid: str) -> str | None:
+    """The longest entry of `SAMPLES` that a test is of."""
+    place = nodeid.removeprefix("tests/")
+    while place not in SAMPLES:
+        cut = max(place.rfind(mark) for mark in ("[", "::", "/"))
+        if cut < 0:
+            return None
+        place = place[:cut]
+    return place
+
+
+def mark_rest(items: Sequence[pytest.Item]) -> None:
+    """Mark as `rest` what is not drawn; cases that are marked as slow or for the kernel are of no sample."""
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        place = place_of(item.nodeid)
+        if place and not item.get_closest_marker("slow") and not item.get_closest_marker("kernel"):
+            groups[place].append(item)
+    for place, members in groups.items():
+        members.sort(key=lambda item: sha256(item.nodeid.encode()).digest())
+        for item in members[SAMPLES[place] :]:
+            item.add_marker(pytest.mark.rest)
