@@ -55,10 +55,24 @@ class DrawnLink:
     loss: float
 
 
+MADE: dict[str, dict[str, bytes]] = {}
+"""The files of each spec that was built in this process."""
+
+
 def build_run(path: Path, spec: RunSpec | None = None) -> Path:
     """Write a run directory at ``path`` and return it."""
-    spec = spec or RunSpec()
+    key = repr(spec := spec or RunSpec())
     path.mkdir(parents=True)
+    if key not in MADE:
+        _build(path, spec)
+        MADE[key] = {file.name: file.read_bytes() for file in path.iterdir()}
+    else:
+        for name, content in MADE[key].items():
+            (path / name).write_bytes(content)
+    return path
+
+
+def _build(path: Path, spec: RunSpec) -> None:
     trials: list[dict[str, Any]] = []
     chunks: list[pa.Table] = []
     samples: list[pa.Table] = []
@@ -90,7 +104,6 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
     )
     (path / "scenario.toml").write_text(scenario_toml(spec))
     (path / "run.json").write_text(json.dumps(run_document(spec, len(trials)), indent=2))
-    return path
 
 
 METRICS = (
