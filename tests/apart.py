@@ -42,13 +42,11 @@ def dstcc(
     env: Mapping[str, str] | None = None,
     module: str = "dstcc_cli",
     folder: Path | None = None,
-    out: IO[Any] | None = None,
     err: IO[Any] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end, in the current folder or another; ``env`` is beside the caller's environment.
 
-    ``module``: what `python -m` would run in its place. ``out``, ``err``: files of the caller's, in the place of what
-    is returned.
+    ``module``: what `python -m` would run in its place. ``err``: a file of the caller's.
     """
     given = [os.fsdecode(os.fsencode(str(word))) for word in words]
     asked = {
@@ -62,7 +60,7 @@ def dstcc(
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         server = _server()
         server.settimeout(None)
-        socket.send_fds(server, [message], [(out or printed).fileno(), (err or said).fileno()])
+        socket.send_fds(server, [message], [printed.fileno(), (err or said).fileno()])
         pid = int(server.recv(64))
         server.settimeout(timeout_s)
         try:
