@@ -19,6 +19,7 @@ from hypothesis import settings
 SHARE = 4
 """One of so many of hypothesis' examples."""
 SAMPLES: dict[str, int] = {
+    "channels/test_plots.py": 4,
     "cli/test_bad_input.py::test_a_killed_command_leaves_the_old_run_and_hinders_no_other": 0,
     "cli/test_bad_input.py::test_sigterm_while_encoding_leaves_nothing": 0,
     "cli/test_complete.py::test_names_are_offered": 3,
@@ -69,6 +70,7 @@ SAMPLES: dict[str, int] = {
     "explain/test_explain.py::test_the_page_says_the_same_twice": 0,
     "forecast/test_commands.py::test_the_ladder_has_it_below_the_planner_that_knows_the_law": 0,
     "forecast/test_training.py::test_the_command_trains_and_goes_on_without_the_name": 0,
+    "fuzz/test_fuzz.py::test_a_reader_refuses_what_it_cannot_read": 8,
     "kernel/endhosts/test_faults.py::test_nothing_but_such_a_run_is_replaced": 0,
     "kernel/endhosts/test_flight.py::test_mptcp_uses_all_links": 0,
     "kernel/test_backend.py::test_a_full_temporary_folder_is_called_that": 0,
@@ -89,6 +91,7 @@ SAMPLES: dict[str, int] = {
     "papers/test_explore.py::test_a_server_that_takes_its_actions_again_does_what_one_does_that_is_asked[learns]": 0,
     "papers/test_figures.py::test_many_algorithms_have_a_panel_each_with_the_others_in_grey": 0,
     "papers/test_papers.py::test_every_cell_is_there": 2,
+    "papers/test_papers.py::test_every_cell_is_there[qaware]": 0,
     "papers/test_papers.py::test_every_figure_runs_quickly_to_the_page[pbq]": 0,
     "papers/test_training_cell.py::test_one_that_was_stopped_goes_on_to_the_same": 2,
     "report/test_bands.py::test_a_part_has_its_rows_and_no_others": 1,

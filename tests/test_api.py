@@ -113,6 +113,7 @@ def test_wrong_words(scenario: Path, options: dict[str, Any], said: str) -> None
 
 
 @pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_by_its_ending(scenario: Path, tmp_path: Path) -> None:
     run = dstcc.emulate(scenario, congestion=["cubic", "bbr"])
     assert run.report(tmp_path / "r.html") == tmp_path / "r.html"

@@ -61,6 +61,7 @@ def test_the_data_is_linked() -> None:
     assert {"ladder.csv", "ladder.svg", "ladder.json"} <= set(re.findall(r'href="([^"]+)"', page))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_verdict_says_where_there_is_something_to_learn() -> None:
     alike = Ladder(
         tuple(Baseline("same", kind, kind, dict.fromkeys(range(5), 0.8)) for kind in BASELINES)
@@ -74,6 +75,7 @@ def test_the_verdict_says_where_there_is_something_to_learn() -> None:
     assert page.count("<figure>") == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_one_scenario_the_finding_is_said_once() -> None:
     alone = ladder()
     finding = alone.gaps[0].sentence()
@@ -97,6 +99,7 @@ def test_one_seed_has_no_interval_and_says_so() -> None:
     assert "<td>unknown</td>" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_names_are_text_everywhere() -> None:
     named = Ladder(tuple(baseline(kind, scenario=HOSTILE, name=HOSTILE) for kind in BASELINES))
     assert HOSTILE not in render_ladder(named, ["dstcc", HOSTILE])

@@ -183,6 +183,7 @@ def test_the_page_says_what_the_tables_hold(run: Path) -> None:
     assert page == render_program_run(load_program_run(run)).replace("\u202f", " ")
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("problem", "ended", "said"),
     [
@@ -279,6 +280,7 @@ def test_tables_that_are_none_of_a_run_are_named(
     assert done.exit_code == 2 and f"{name}.parquet: {said}" in done.stderr, done.output
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = report(run, "-o", page, "--json")
@@ -332,6 +334,7 @@ def network(tmp_path: Path, **meta: Any) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_of_a_network_says_where_bytes_waited(tmp_path: Path) -> None:
     """On average from 0 to 20 s: 0 for 10 s, then 4,000 for 10 s. Sockets are on paths."""
     run = load_program_run(network(tmp_path))

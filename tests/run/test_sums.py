@@ -46,6 +46,7 @@ def use(path: Path) -> None:
     export_run(loaded, path.with_name("csv"), "csv", force=True)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_whole_run_is_read_and_sha256sum_agrees(run: Path) -> None:
     use(run)
     assert (
@@ -64,6 +65,7 @@ def test_a_flipped_bit_is_named(run: Path, name: str, places: int) -> None:
             use(run)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("table", TABLES)
 def test_an_edited_table_is_named(run: Path, table: str) -> None:
     """As whole as ours, with its values turned round: what no other check can tell."""
