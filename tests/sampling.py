@@ -68,6 +68,7 @@ SAMPLES: dict[str, int] = {
     "engine/test_wide_numbers.py::test_hundreds_of_thousands_of_segments_are_out_for_ten_hours": 4,
     "experiments/test_forecast_proof.py::test_the_tables_say_what_was_played": 0,
     "experiments/test_ladder_rules.py::test_a_search_goes_on_where_it_was_and_a_study_of_something_else_is_refused": 0,
+    "experiments/test_remy_rules.py::test_training_is_deterministic_and_improves": 0,
     "explain/test_explain.py::test_the_page_says_the_same_twice": 0,
     "forecast/test_commands.py::test_the_ladder_has_it_below_the_planner_that_knows_the_law": 0,
     "forecast/test_training.py::test_the_command_trains_and_goes_on_without_the_name": 0,
@@ -77,6 +78,7 @@ SAMPLES: dict[str, int] = {
     "kernel/test_backend.py::test_a_full_temporary_folder_is_called_that": 0,
     "kernel/test_backend.py::test_a_stream_uses_both_links": 0,
     "kernel/test_backend.py::test_the_earths_end_dying_in_mid_transfer_is_told": 0,
+    "kernel/test_bound.py::test_no_trial_exceeds_the_bound_of_its_draws": 0,
     "ladder/test_baselines.py::test_a_planner_on_a_table_is_called_clairvoyant_wherever_it_is_shown": 1,
     "ladder/test_page.py::test_a_ladder_may_lack_a_baseline": 2,
     "learn/algorithms/test_delayed_dqn.py::test_it_finds_the_best_choice_of_each_branch": 1,
@@ -87,6 +89,7 @@ SAMPLES: dict[str, int] = {
     "learn/algorithms/test_learners.py::test_n_steps_and_n_more_are_2n_steps": 2,
     "learn/policies/test_delays.py": 2,
     "learn/policies/test_shallow.py::test_it_neither_starves_nor_floods": 3,
+    "learn/test_gym_example.py::test_the_whole_script_trains_writes_runs_and_compares": 0,
     "learn/training/test_train.py::test_killed_at_random_moments_it_always_goes_on_to_the_same_weights": 0,
     "learn/training/test_train.py::test_n_steps_and_n_more_are_2n_steps": 1,
     "papers/test_explore.py::test_a_server_that_takes_its_actions_again_does_what_one_does_that_is_asked[learns]": 0,
@@ -125,6 +128,7 @@ SAMPLES: dict[str, int] = {
     "sweeps/test_conduct.py::test_a_process_that_is_killed_while_it_makes_the_folder_leaves_a_sweep_to_go_on_with": 1,
     "sweeps/test_query.py::test_a_value_of_any_type_is_printed": 4,
     "sweeps/test_query.py::test_nothing_else_is_possible": 6,
+    "sweeps/test_worker.py": 2,
     "test_composition.py::test_each_pair_is_what_the_page_says": 2,
     "test_composition.py::test_the_kernel_takes_and_refuses_what_the_page_says": 2,
     "test_gallery.py::test_a_copy_loads_as_the_original_does": 10,
@@ -137,6 +141,7 @@ SAMPLES: dict[str, int] = {
     "test_pytest_plugin.py::test_a_folder_is_run_once_when_it_is_asked_for_twice": 0,
     "test_pytest_plugin.py::test_it_works_with_several_processes": 0,
     "test_simulation.py::test_random_trials_hold_what_every_trial_must": 1,
+    "test_training_times.py::test_a_process_trains_and_the_digest_is_of_what_it_learned": 0,
 }
 
 

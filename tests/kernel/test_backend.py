@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
 
     monkeypatch.setattr(backend, "read_result", keep)
     for seed in (1, 1, 2):
-        short = "video.loop_to_s=150", "scenario.duration_s=700"
+        short = "video.loop_to_s=60", "scenario.duration_s=300"
         trial("link.0.loss.packet=0.03", "link.1.loss.packet=0.03", *short, seed=seed)
     assert seen[0] == seen[1]
     assert seen[0] != seen[2]
