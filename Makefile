@@ -25,7 +25,7 @@ export DSTCC_WERROR := 1
 # The extension for tests is a third of what there is to compile: the demo is not kept waiting for it.
 FOR_TESTS := 0
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash crash-memory sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-generated-python mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash crash-memory sweeps-world test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-generated mutants-generated-python mutants-python held-out lint lint-types lint-style lint-cpp format hashes pip-audit docs wheels figures picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -54,7 +54,7 @@ kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it
 	$(BIN)/dstcc kernel build
 
 test: $(TESTING) kernel  ## lint, and all tests but the slow ones (`make test-slow`, `make test-kernel`)
-	$(MAKE) lint
+	$(MAKE) --jobs=2 --output-sync lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile quick -m 'not slow and not kernel and not rest' --dstcc examples --dstcc-allow-extensions
 
 test-slow: $(TESTING)  ## the suites that take longer
@@ -126,10 +126,14 @@ mutants-python: $(TESTING)  ## of the Python modules; ONLY=TEXT those whose path
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
 	$(BIN)/python -m experiments.held_out
 
-lint: $(STAMP)   ## ruff, mypy --strict, clang-format, and who may import whom
+lint: lint-types lint-style  ## ruff, mypy --strict, clang-format, and who may import whom
+
+lint-types: $(STAMP)
+	$(BIN)/mypy
+
+lint-style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 

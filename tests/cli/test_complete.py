@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.apart import dstcc
 from tests.report.synthetic_run import RunSpec, build_run
 
 
 def offered(*words: str, folder: Path | None = None) -> list[str]:
     """The completions of the last word in bash."""
     line = " ".join(["dstcc", *words])
-    environment = {
-        **os.environ,
-        "_DSTCC_COMPLETE": "bash_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words)),
-    }
-    command = [sys.executable, "-m", "dstcc_cli"]
-    done = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=60
-    )
+    asked = {"_DSTCC_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    done = dstcc(env=asked, folder=folder)
     assert done.stderr == ""
     return [
         row.partition(",")[2] if row.startswith("plain,") else row for row in done.stdout.splitlines() if row
