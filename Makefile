@@ -111,7 +111,7 @@ bench: $(TESTING)  ## speed figures, each with its ratio; ONLY=NAME runs one
 
 mutants: mutants-cpp mutants-python  ## does a test fail when a rule is wrong? small changes to what decides what a figure says
 
-mutants-cpp: $(TESTING)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
+mutants-cpp: $(TESTING)  ## of the engine; ONLY=PATTERN those whose "FAMILY: NUMBER FILE: NOTE" matches
 	$(BIN)/python -m scripts.mutants_cpp $(if $(ONLY),--only '$(ONLY)')
 
 mutants-generated: $(TESTING)  ## N=400 changes of the engine that nobody chose, drawn from its syntax trees; SEED=1, FILES=24 of so many

@@ -579,7 +579,7 @@ def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> tuple[int, dict[i
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", default="", help="mutants whose number, file and note match this")
+    parser.add_argument("--only", default="", help='mutants whose "FAMILY: NUMBER FILE: NOTE" matches this')
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument(
@@ -590,7 +590,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         mutants = read_list(options.file)
         source = write_sources(mutants, ROOT, BUILD)
-        chosen = [mutant for mutant in mutants if re.search(options.only, str(mutant))]
+        chosen = [mutant for mutant in mutants if re.search(options.only, f"{mutant.family}: {mutant}")]
         if options.list:
             print("\n".join(map(str, chosen)))
             return 0
