@@ -153,6 +153,17 @@ def test_blocks_are_planned_again_where_losses_rise_whoever_decided_before(steer
     assert planned[17][3] < 8 <= planned[-1][3]
 
 
+def test_blocks_that_somebody_decides_on_are_not_planned_again_while_as_much_is_lost() -> None:
+    # Every fifth packet is lost. What is heard of that from 8 s on is more than the first blocks were decided for; all
+    # that close after 16 s are decided on with it.
+    objects = live(60, (10 * MSS,), playout_s=14.0)
+    lost = tuple((number, 1) for number in range(0, 1000, 5))
+    one = made(objects, link(rtt_s=8.0, drops=lost), repair=None)
+    one = replace(one, transport=replace(one.transport, congestion="paced", parameters={}))
+    planned = stepped(one, repair=0.0).coding.planned_packets
+    assert planned[0] > 8 and planned[4:].max() == 0
+
+
 def test_a_layer_that_is_left_out_is_given_up_with_what_builds_on_it_and_comes_back() -> None:
     one = made(live(12, (2 * MSS,) * 3, playout_s=5.0), link())
     stepper = CodedStepper(1, 1, 3)
