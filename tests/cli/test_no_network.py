@@ -27,12 +27,12 @@ print("all came to their end")
 COMMANDS = """
 emulate s.toml --dry-run
 emulate s.toml -o run --congestion cubic
-report run -o page.html
+report run -o page.md
 export run --format csv -o tables
 links
 algorithms
-doctor
 """
+MORE = COMMANDS + "report run -o page.html\ndoctor"
 
 
 @pytest.fixture
@@ -50,9 +50,10 @@ def ended(library: Path, folder: Path, code: str, given: str = "") -> subprocess
     )
 
 
-def test_no_command_opens_a_connection(library: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.slow)])
+def test_no_command_opens_a_connection(library: Path, tmp_path: Path, commands: str) -> None:
     (tmp_path / "s.toml").write_text(QUICK)
-    done = ended(library, tmp_path, RUN_ALL, COMMANDS.strip())
+    done = ended(library, tmp_path, RUN_ALL, commands.strip())
     assert done.returncode == 0, done.stderr
     assert "all came to their end" in done.stdout
     assert "a socket to the network" not in done.stderr
