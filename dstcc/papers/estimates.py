@@ -65,6 +65,7 @@ KINDS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "cut": cut,
     "lead": lead,
     "growth": growth,
+    "rise": lead,
 }
 
 

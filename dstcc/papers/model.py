@@ -18,7 +18,9 @@ Text = Annotated[str, Field(min_length=1)]
 OTHER = "{over}"
 """In a quantity: the other's name."""
 Times = Annotated[int, Field(ge=1, le=1_000)]
-ALONE = ("level", "growth")
+BETWEEN = ("growth", "rise")
+"""Measures from one point to another."""
+ALONE = ("level", *BETWEEN)
 """Measures of one algorithm."""
 
 
@@ -224,10 +226,10 @@ class Figure(_Table):
 
 class Measure(_Table):
     """How a number is measured. ``level``: the metric's mean. ``growth``: that at the last of the points over that at
-    the first. ``gain``: by how many percent it is above that of another, ``cut``: below it, ``lead``: the difference in
-    the metric's unit."""
+    the first, ``rise``: less it. ``gain``: by how many percent it is above that of another, ``cut``: below it,
+    ``lead``: the difference in the metric's unit."""
 
-    kind: Literal["level", "growth", "gain", "cut", "lead"]
+    kind: Literal["level", "growth", "rise", "gain", "cut", "lead"]
     metric: Text
     of: Text | tuple[Text, ...]
     """Whose. Of several (a level's) each counts like a point."""
@@ -242,9 +244,9 @@ class Measure(_Table):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if (self.kind in ALONE) != (not self.over):
-            raise ValueError("over: named by gain, cut and lead, and not by level and growth")
-        if self.kind == "growth" and len(self.at) != 2:
-            raise ValueError("at: a growth is from one point to another")
+            raise ValueError(f"over: named by gain, cut and lead, and not by {', '.join(ALONE)}")
+        if self.kind in BETWEEN and len(self.at) != 2:
+            raise ValueError(f"at: a {self.kind} is from one point to another")
         if not isinstance(self.of, str) and self.over:
             raise ValueError("of: one only where there is over")
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from dstcc.stats import Estimate
 
 from .estimates import estimate
-from .model import ALONE, OTHER, Figure, Measure, Number, Paper
+from .model import ALONE, BETWEEN, OTHER, Figure, Measure, Number, Paper
 from .verdict import judge
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def measure(asked: Measure, other: str | None, results: Results) -> Estimate | N
     names = (*asked.whose, *((other,) if other else ()))
     if not points or not all(results.at(name, x) for name in names for x in points):
         return None
-    if asked.kind == "growth":
+    if asked.kind in BETWEEN:
         first, last = (
-            np.concatenate([_values(asked.metric, name, [x], results) for name in asked.whose])
+            np.concatenate([_values(asked.metric, name, [x], results) for name in asked.whose]) * asked.times
             for x in asked.at
         )
-        return estimate("growth", last, first, asked.across) if len(points) == len(asked.at) else None
+        return estimate(asked.kind, last, first, asked.across) if len(points) == len(asked.at) else None
     each = [_values(asked.metric, name, points, results) for name in asked.whose]
     ours = np.concatenate(each) * asked.times
     others = ours if other is None else _values(asked.metric, other, points, results) * asked.times

@@ -35,10 +35,11 @@ def test_points_are_taken_together() -> None:
 def test_kinds() -> None:
     ours, others = np.array([[20.0]]), np.array([[50.0]])
     values = {
-        kind: estimate(kind, ours, others, "most") for kind in ("level", "growth", "gain", "cut", "lead")
+        kind: estimate(kind, ours, others, "most")
+        for kind in ("level", "growth", "rise", "gain", "cut", "lead")
     }
     assert {kind: one and one.value for kind, one in values.items()} == pytest.approx(
-        {"level": 20.0, "growth": 0.4, "gain": -60.0, "cut": 60.0, "lead": -30.0}
+        {"level": 20.0, "growth": 0.4, "rise": -30.0, "gain": -60.0, "cut": 60.0, "lead": -30.0}
     )
     assert all(one is not None and one.low is None for one in values.values())  # one seed has no interval
 

@@ -93,6 +93,18 @@ def test_a_growth_is_of_means_from_one_point_to_another(tmp_path: Path) -> None:
     assert quick.rows[0].verdict == "not measured"
 
 
+def test_a_rise_is_the_difference_of_means_in_the_numbers_unit(tmp_path: Path) -> None:
+    rise = PUBLISHED.replace(
+        'kind = "gain", metric = "throughput_bps", of = "bbr", over = ["newreno"]',
+        'kind = "rise", metric = "throughput_bps", of = "bbr", at = [50, 100], times = 1e-3',
+    )
+    made = run(write_paper(tmp_path / "paper", published=rise), tmp_path / "out")
+    lines = [line.split(",") for line in (tmp_path / "out/figures/figure-1.csv").read_text().splitlines()]
+    first, last = (float(line[3]) for line in lines if line[0] == "bbr")
+    assert first != last
+    assert made.rows[0].measured == pytest.approx((last - first) / 1e3)
+
+
 def test_what_quick_leaves_out_is_not_measured(tmp_path: Path) -> None:
     figures = FIGURES.replace(
         'algorithms = ["newreno", "bbr"]', 'algorithms = ["newreno", "bbr"]\nnot_quick = ["bbr"]'
