@@ -317,6 +317,29 @@ def test_timeouts_back_off_exponentially_through_an_outage():
     assert result.objects.complete_ns[0] > net.ns(200)
 
 
+def test_what_is_written_after_a_timeout_does_not_wait_for_its_ack():
+    # All five are lost. A timeout repeats the first; the rest of a window of ten waits for its ACK, or for a push,
+    # which tcp_sendmsg() makes for what is written then: half a round trip later. It goes behind the four that are
+    # repeated, paced ten a round trip.
+    dark = net.link(12e6, RTT_S, outages_s=((9.0, 25.0),))
+    knobs = {"parameters": net.windows(10), "slot_s": 1.0}
+    first = Objects(*(np.array([one]) for one in (0, 0, 5 * net.MSS, net.ns(10), NEVER_NS)))
+    trace = net.run("fixed", dark, objects=first, trace=True, **knobs).trace
+    assert trace is not None
+    sent = trace.t_ns[(trace.event == 0) & (trace.bytes > 0) & (trace.t_ns > net.ns(25))]
+    assert sent[1] - sent[0] > net.ns(RTT_S)
+    written = int(sent[0]) + net.ns(RTT_S / 2)
+    both = Objects(
+        chunk=np.array([0, 1]),
+        layer=np.array([0, 0]),
+        payload_bytes=np.array([5 * net.MSS, net.MSS]),
+        release_ns=np.array([net.ns(10), written]),
+        deadline_ns=np.full(2, NEVER_NS),
+    )
+    result = net.run("fixed", dark, objects=both, **knobs)
+    assert (result.objects.first_sent_ns[1] - written) / net.S == pytest.approx(4 * RTT_S / 10, abs=1e-3)
+
+
 def test_rto_is_capped_by_the_scaled_maximum():
     # With RTO_MAX = 0.5 s and RTT = 2 s every wait is cut short: a probe stands in for the first timeout, then they are
     # spurious, as real stacks suffer beyond 120 s.

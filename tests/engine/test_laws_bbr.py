@@ -202,6 +202,15 @@ def test_probing_lasts_a_round_trip_and_until_its_inflight_was_there_or_somethin
     assert path.gain() == pytest.approx(1.25)
 
 
+def test_a_round_trip_to_the_nanosecond_is_not_yet_a_phase():
+    # bbr_is_next_cycle_phase(): the time since the phase began is more than RTprop.
+    path = probing()
+    path.round(100, wait_s=1.0, in_flight=10**6)
+    assert path.gain() == pytest.approx(1.25)
+    path.round(100, wait_s=1e-9, in_flight=10**6)
+    assert path.gain() == pytest.approx(0.75)
+
+
 def test_draining_ends_with_a_round_trip_or_when_it_is_done():
     # 1 · 100 + 3 in flight.
     for in_flight, wait_s, goes_on in ((104, 0.5, True), (103, 0.5, False), (10**6, 1.001, False)):
@@ -379,6 +388,19 @@ def test_a_recovery_conserves_packets_for_a_round_and_is_restored():
     path.law.recover()
     path.law.sample(5, delivered=100, interval_s=1.0)
     assert path.law.cwnd() == before
+
+
+def test_a_recovery_that_ends_within_its_round_conserves_packets_no_longer():
+    # bbr_set_cwnd_to_recover_or_restore() clears packet_conservation on the way out: W is 150 again, and grows by 5.
+    path = filled("bbr-scaled", 1.0)
+    path.law.set(cwnd=150)
+    path.law.send(60)
+    path.law.lose_and_stay()
+    path.law.sample(5, delivered=100, interval_s=1.0, prior_delivered=0)
+    assert path.law.cwnd() == 60
+    path.law.recover()
+    path.law.sample(5, delivered=100, interval_s=1.0, prior_delivered=0)
+    assert path.law.cwnd() == 155
 
 
 def test_losses_within_a_recovery_take_their_number():
@@ -603,6 +625,21 @@ def test_a_stretch_of_more_than_16_round_trips_is_none():
     lossy(path, 4, acked=20, lost=5)
     assert path.paced > 0.7 * 100
     lossy(path, 3, acked=20, lost=5)
+    assert path.paced < 25
+
+
+def test_a_stretch_may_last_16_round_trips():
+    # `lt_rtt_cnt > 4 * bbr_lt_intvl_min_rtts` is too long: a loss in the 16th ends it, 205 of 320, and four more the
+    # next.
+    path = Path("bbr")
+    path.cruise()
+    lossy(path, 1, acked=20, lost=5)
+    for k in range(14):
+        path.round(100, acked=20, wait_s=1.001, in_flight=10**6, rtt_s=1 - (k + 1) * 1e-5)
+    lossy(path, 1, acked=20, lost=200)
+    lossy(path, 3, acked=20, lost=5)
+    assert path.paced > 0.7 * 100
+    lossy(path, 1, acked=20, lost=5)
     assert path.paced < 25
 
 
