@@ -1,4 +1,4 @@
-"""How the papers' published numbers compare with ours, counted from `examples/papers/*/measured.csv`.
+"""How the papers' published numbers compare with ours, counted from `examples/papers/*/measured*.csv`.
 
 python -m scripts.verdicts
 """
@@ -26,10 +26,12 @@ def counted(verdicts: Iterable[str]) -> list[int]:
 def main() -> None:
     """Print a row a paper."""
     heading("Verdicts", ("paper", "numbers", *COLUMNS))
-    for path in sorted(PAPERS.glob("*/measured.csv")):
+    verdicts: dict[str, list[str]] = {}
+    for path in sorted(PAPERS.glob("*/measured*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
-            counts = counted(row["verdict"] for row in csv.DictReader(file))
-        line(path.parent.name, *map(str, counts))
+            verdicts.setdefault(path.parent.name, []).extend(row["verdict"] for row in csv.DictReader(file))
+    for name, said in verdicts.items():
+        line(name, *map(str, counted(said)))
 
 
 if __name__ == "__main__":
