@@ -531,12 +531,12 @@ class Scenario(ScenarioTable):
             try:
                 as_variant(self, variant).check()
             except (ValidationError, PydanticCustomError) as error:
-                raise _of_one(error, f"variant '{variant.label}'", f"variant.{number}") from None
+                raise _of_one(self, error, f"variant '{variant.label}'", number) from None
         if OWN in self.transport.controller:
             try:
                 as_own(self).check()
             except (ValidationError, PydanticCustomError) as error:
-                raise _of_one(error, f"'{OWN}'") from None
+                raise _of_one(self, error, f"'{OWN}'") from None
         for key, text in self.expect.items():
             if key.startswith(OF_PROGRAMS) and self.programs is None:
                 raise broken("there are no [programs]", key=f"expect.{key}")
@@ -644,14 +644,17 @@ class Scenario(ScenarioTable):
 
 
 def _of_one(
-    error: ValidationError | PydanticCustomError, name: str, variant: str | None = None
+    scenario: Scenario, error: ValidationError | PydanticCustomError, name: str, variant: int | None = None
 ) -> PydanticCustomError:
     """The error of one algorithm's scenario by the user's keys: the link's or path's that it cannot have, else those of
-    ``variant``, or of our transport, which has none."""
+    the variant of that number and what it has of the scenario's, or of our transport, which has none."""
     key = str((error.context or {}).get("key", "")) if isinstance(error, PydanticCustomError) else ""
     place, rule = place_of(error)
     if key.partition(".")[0] in ("link", "path"):
         return broken(f"{name}: {rule}", key=key)
     if variant is None:
         return broken(f"{name}: {rule}", key="transport.controller")
-    return broken(rule, key=f"{variant}.{place}")
+    inherited = scenario.variant[variant].inherits(place, scenario)
+    if inherited is not None:
+        return broken(f"{name}: {rule}", key=inherited)
+    return broken(rule, key=f"variant.{variant}.{place}")

@@ -83,6 +83,19 @@ class Variant(ScenarioTable):
             raise broken("a controller takes no scheduler", key="scheduler")
         return self
 
+    def inherits(self, place: str, scenario: Scenario) -> str | None:
+        """The scenario's key that stands at that place of the variant's, if the variant does not give it itself."""
+        table, _, key = place.partition(".")  # and perhaps its value
+        first, *more = key.partition(" ")[0].split(".")
+        if table != "set" or not first:
+            return None
+        own = self.set.get(CODING)
+        if first == CODING and more and scenario.coding is not None:
+            theirs = more[0] in scenario.coding.model_fields_set
+            return key if theirs and not (isinstance(own, dict) and more[0] in own) else None
+        theirs = first in scenario.transport.model_fields_set and first not in self.set
+        return f"transport.{key}" if theirs else None
+
 
 def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     """The scenario with only the variant's algorithm and with its settings.

@@ -168,6 +168,34 @@ def test_what_cannot_be_is_named(write: Write, text: str, message: str) -> None:
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("inherited", "text", "message"),
+    [
+        (
+            "receive_buffer_bytes = 1_000_000",
+            'congestion = "open-loop"\nset = {mode = "coded"}',
+            "transport.receive_buffer_bytes: variant 'mine': coded keeps no order",
+        ),
+        (
+            "restart = {at_s = [5], boot_s = 1, spool = true}",
+            'congestion = "ltp"\nset = {ltp_green_from_layer = 1}',
+            "transport.restart: variant 'mine': cannot be combined with ltp_green_from_layer",
+        ),
+        (
+            "ltp_green_from_layer = 1",
+            'congestion = "ltp"\nset = {restart = {at_s = [5], boot_s = 1, spool = true}}',
+            "variant.0.set.restart: cannot be combined with ltp_green_from_layer",
+        ),
+    ],
+)
+def test_what_a_variant_has_of_the_scenario_goes_by_the_scenarios_key(
+    write: Write, inherited: str, text: str, message: str
+) -> None:
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(write(MINIMAL + f'[transport]\ncongestion = "cubic"\n{inherited}\n' + variant(text)))
+    assert f": {message}" in str(error.value)
+
+
 @pytest.mark.parametrize("label", ["a/b", "", " a", "a ", "-a", "a.b", "a\\nb", "x" * 41])
 def test_labels_that_no_table_or_file_could_hold(write: Write, label: str) -> None:
     with pytest.raises(ScenarioError, match=r"variant\.0\.label"):
