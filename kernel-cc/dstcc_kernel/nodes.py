@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dstcc.algorithms import TRANSFERS
 from dstcc.engine.config import Node, emulated, named_values
 from dstcc.engine.passing import SINK, SOURCE, lines_of
 from dstcc.scenario.network import engine_node
@@ -83,8 +82,6 @@ def misfit_of_transport(scenario: Scenario) -> str | None:
         return None
     if scenario.transport.restart is not None:
         return "transport.restart: each connection has a guest, whose nodes would begin empty"
-    if scenario.coding is not None and any(name in TRANSFERS for name in scenario.transport.congestion):
-        return "coding: 'ltp' with repair segments over nodes exists in the simulator only"
     return None
 
 

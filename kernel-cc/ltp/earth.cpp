@@ -87,9 +87,10 @@ bool Earth::handle_segment(Time now, std::size_t link, const Segment& segment, d
         const Member& member = *segment.member;
         const std::int64_t before = headers_.of_block[block];
         if (member.matrix >= kMostMatrices || plan_.engine.coding.block_ns <= 0 ||
-            (before >= 0 && static_cast<std::uint64_t>(before) != member.matrix) ||
-            !matrices_.add(member,
-                           symbol_of({block, static_cast<std::uint32_t>(place->begin)}, segment.data, segment.length)))
+            (before >= 0 && static_cast<std::uint64_t>(before) != member.matrix))
+            return false;
+        const Place at{block, static_cast<std::uint32_t>(place->begin)};
+        if (!matrices_.over(member.matrix) && !matrices_.add(member, symbol_of(at, segment.data, segment.length)))
             return false;
         header(member.matrix);
         headers_.of_block[block] = static_cast<std::int64_t>(member.matrix);
@@ -109,12 +110,13 @@ std::optional<Range> Earth::scope_of(std::uint32_t block, const Segment& checkpo
 
 bool Earth::handle_repair(Time now, std::size_t link, const Datagram& datagram, dstcc::LtpReceivingEnd& receiving) {
     const std::optional<Repair> repair = read_repair(datagram.bytes, datagram.size);
-    if (!repair || repair->matrix >= kMostMatrices || plan_.engine.coding.block_ns <= 0 || !matrices_.add(*repair))
-        return false;
+    if (!repair || repair->matrix >= kMostMatrices || plan_.engine.coding.block_ns <= 0) return false;
+    const bool over = matrices_.over(repair->matrix);
+    if (!over && !matrices_.add(*repair)) return false;
     dstcc::MatrixHeader& of = header(repair->matrix);
     of.source = repair->source;
     of.repair = std::max<std::int64_t>(of.repair, repair->row + std::int64_t{1});
-    if (const auto symbols = matrices_.decode(repair->matrix)) {
+    if (const auto symbols = over ? std::nullopt : matrices_.decode(repair->matrix)) {
         std::map<std::uint32_t, std::int64_t> parts;
         for (const Symbol& symbol : *symbols) {
             const std::optional<Source> source = source_of(symbol);

@@ -22,7 +22,8 @@ using Quick = dstcc::GroupedTree<4>;
 
 // A link as the ends plan with it, who may be a tick late.
 dstcc::LinkConfig planned(dstcc::LinkConfig link, Time tick) {
-    for (Time& delay : link.delay_ns) delay += tick;
+    for (auto* delays : {&link.delay_ns, &link.first_delay_ns})
+        for (Time& delay : *delays) delay += tick;
     for (auto* outages : {&link.outages_ns, &link.up_outages_ns})
         for (auto& outage : *outages) outage.first = std::max<Time>(outage.first - tick, 0);
     return link;

@@ -91,7 +91,7 @@ void ArrivedMatrices::hold(Open& open, std::size_t bytes) {
 }
 
 bool ArrivedMatrices::add(const Member& member, Symbol&& symbol) {
-    if (member.place >= kMostSource || over_.count(member.matrix) != 0) return false;
+    if (member.place >= kMostSource || over(member.matrix)) return false;
     Open& open = open_[member.matrix];
     if ((open.k != 0 && (member.place >= open.k || symbol.size() > open.bytes)) || open.decoded) return false;
     const std::size_t bytes = symbol.size();
@@ -102,7 +102,7 @@ bool ArrivedMatrices::add(const Member& member, Symbol&& symbol) {
 
 // All of a matrix say the same of it, and nothing in it is longer.
 bool ArrivedMatrices::add(const Repair& repair) {
-    if (over_.count(repair.matrix) != 0) return false;
+    if (over(repair.matrix)) return false;
     Open& open = open_[repair.matrix];
     if (open.k != 0 && (open.k != repair.source || open.bytes != repair.size)) return false;
     if (open.k == 0) {

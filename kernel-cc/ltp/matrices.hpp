@@ -65,6 +65,8 @@ private:
 // What a receiver keeps of matrices that are not over.
 class ArrivedMatrices {
 public:
+    // Nothing is kept of it any more: what still comes waited longer at nodes than the plans say.
+    bool over(std::uint64_t matrix) const { return over_.count(matrix) != 0; }
     // False if its place was taken, or cannot be.
     bool add(const Member& member, Symbol&& symbol);
     bool add(const Repair& repair);

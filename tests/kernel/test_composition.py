@@ -34,6 +34,7 @@ PAIRS = [
     ("`ltp`", "restarts with a spool"),
     ("`ltp`", "a contact plan"),
     ("`ltp` coded", "others' TCP flows"),
+    ("`ltp` coded", "a node that stores"),
     ("`ltp` coded", "`stall` playout"),
     ("`gru-mpc`", LOGS),
     ("`ltp`", "a variant"),
