@@ -217,7 +217,7 @@ def logged(transport: str, scenario: Path, out: Path) -> None:
     """Run it, and keep every packet."""
     emulated(write(transport, LOGS, scenario.parent), out, logs=("qlog", "pcapng"))
     if not any(out.glob("*.pcapng")):
-        raise DstccError("no packet logs, its transfer keeps no packets")
+        raise DstccError("no packet logs")
 
 
 def explained(transport: str, scenario: Path, out: Path) -> None:

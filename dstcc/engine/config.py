@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from dstcc.wire import HEADER_BYTES
 
@@ -650,25 +650,54 @@ class Trace:
     """Of what was sent. 0: on its way, 1: lost on the way, or dropped by a node, 2: dropped, the queue was full."""
     syn: NDArray[np.int8]
     """1 for SYNs and their answers."""
+    kind: NDArray[np.int8]
+    """Of segments of ``ltp`` what they are, as the engine names them (``src/ltp/segments.hpp``), and 8 beside it for a
+    green layer, a report that waited for its matrix, and a refusal for want of room; else 0."""
     sender: NDArray[np.int32]
     """The subflow, or the number of subflows plus the background flow's."""
     number: Int64Array
-    """The segment's number on its subflow; of an ACK, the next number expected."""
+    """The segment's number on its subflow; of an ACK, the next number expected. Of data of ``ltp`` the segment's place
+    in its layer, of reports and their answers the report's serial, of feedback the segments that came."""
     bytes: NDArray[np.int32]
     """Payload."""
     object: NDArray[np.int32]
     """The layer, by its row in :class:`Objects`; -1 for SYNs, ACKs and background flows."""
     order: Int64Array
-    """The segment's place in its ordering domain, counted in segments; -1 likewise."""
+    """The segment's place in its ordering domain, counted in segments; -1 likewise. Of ``ltp`` the matrix, if it is of
+    one."""
+    checkpoint: NDArray[np.int32]
+    """The serial of ``ltp``'s checkpoint, of a report that which it answers; 0 where there is none."""
     sack: Int64Array
     """Shape (n, 3, 2): of an ACK, up to three blocks [begin, end) of segment numbers; zeros where there is none."""
     transport: str
-    """``tcp`` or ``coded``: what the first ``senders`` are; others are background TCP flows."""
+    """``tcp``, ``coded`` or ``ltp``: what the first ``senders`` are; others are background TCP flows."""
     senders: int
     range_row: Int64Array
-    """Of ``coded``, whose ACKs name ranges of numbers: the ACK's row; rising."""
+    """Of ``coded``, whose ACKs name ranges of numbers: the ACK's row; rising. Of ``ltp``, whose checkpoints name the
+    segments they ask about, and whose reports their scope and then what came of it."""
     ranges: Int64Array
     """Shape (len(range_row), 2): begin and end, which is not in it."""
+
+
+class Ends(NamedTuple):
+    """Where a sender and its receiver are: on a path of the trial, and whether these are the path's ends."""
+
+    path: int
+    first: bool = True
+    last: bool = True
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A sender's packets, and what it had to send: in a trial, from one boot to the next restart, or where a node has
+    custody."""
+
+    trace: Trace
+    objects: Objects
+    layer: Int64Array
+    """Of each of these the layer, by its row in the trial's."""
+    ends: tuple[Ends, ...] = ()
+    """Of each sender, where nodes have custody; else all are the paths'."""
 
 
 @dataclass(frozen=True)
@@ -834,6 +863,9 @@ class EngineResult:
     """Those on the ways, in the order in which paths name them."""
     trace: Trace | None = None
     """``None`` unless asked for."""
+    connections: tuple[Connection, ...] = ()
+    """In the place of ``trace`` where there are several: one after the other of a sender that restarts; or the
+    sender's, and those of nodes that have custody."""
     steps: Steps | None = None
     """Likewise, with ``EngineConfig.trace``."""
     coding: CodingResults | None = None

@@ -18,6 +18,8 @@ import numpy as np
 
 from . import _engine
 from .config import (
+    Connection,
+    Ends,
     EngineConfig,
     EngineResult,
     HopResult,
@@ -26,6 +28,7 @@ from .config import (
     NodeResult,
     ObjectResults,
     Samples,
+    Trace,
     TransportStats,
 )
 from .passing import NEVER_NS, SINK, SOURCE, Line, lines_of
@@ -56,6 +59,8 @@ class Stage:
     """Of each link the place of the stage behind it; -1: the receiver."""
     places: tuple[int, ...]
     """Of each link, by which its draws are named."""
+    paths: tuple[int, ...]
+    """Of each link, the first that goes over it."""
     onward: tuple[tuple[Int64, Int64], ...]
     """Of each link: times at its end, and when what is there then can be at the receiver; none: it is the receiver."""
 
@@ -100,6 +105,7 @@ def stages_of(config: EngineConfig) -> tuple[Stage, ...]:
                 nodes.get(tail),
                 tuple(-1 if head == SINK else order.index(head) for head in heads),
                 tuple(places[number] for number in mine),
+                tuple(next(path for path, row in enumerate(rows) if number in row) for number in mine),
                 tuple(_onward(lines, head) for head in heads),
             )
         )
@@ -239,6 +245,21 @@ def hop_by_hop(config: EngineConfig) -> EngineResult:
             for stage, one in zip(stages, raw["stages"], strict=True)
             for place, hop in zip(stage.places, one["hops"], strict=True)
         ),
+        connections=tuple(
+            _connection(config, number, stage, one["trace"])
+            for number, (stage, one) in enumerate(zip(stages, raw["stages"], strict=True))
+            if one["trace"] is not None
+        ),
+    )
+
+
+def _connection(config: EngineConfig, number: int, stage: Stage, trace: dict[str, Any]) -> Connection:
+    ends = zip(stage.paths, stage.leads_to, strict=True)
+    return Connection(
+        Trace(**trace),
+        config.objects,
+        np.arange(len(config.objects.layer)),
+        tuple(Ends(path, number == 0, to < 0) for path, to in ends),
     )
 
 

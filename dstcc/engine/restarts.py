@@ -26,6 +26,7 @@ import numpy as np
 
 from .config import (
     NEVER_NS,
+    Connection,
     Earlier,
     EngineConfig,
     EngineResult,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 FOR_GOOD_NS = 10**18
 """An outage until then has no end (``kForeverNs``)."""
+OF_RECEIVER = (1, 2)
+"""Events of a log (:class:`~dstcc.engine.config.Trace`): data arrived, ACK sent."""
 OF_EARTH = (
     "arrived_payload_bytes",
     "duplicate_payload_bytes",
@@ -74,6 +77,8 @@ class _Stretch:
     """As it was at the restart."""
     heard: EngineResult
     """The same with what was in flight then: what Earth has of it in the end."""
+    objects: Objects
+    """What it had to send."""
 
 
 def with_restarts(
@@ -86,7 +91,7 @@ def with_restarts(
 
     Samples have the rows of each connection up to its restart; of the slot in which that falls, they have the next
     connection's share; rows of blocks and matrices are those of one connection after another. Raises ValueError for
-    what is not modelled: background flows, green layers, and packet logs.
+    what is not modelled: background flows and green layers.
     """
     restarts = config.restarts
     if restarts is None:
@@ -121,7 +126,7 @@ def with_restarts(
         sent = run(one if last else replace(one, duration_ns=at_ns))
         over = last or sent.end_ns < at_ns
         heard = sent if over else (unseen or run)(_dark_from(one, at_ns))
-        stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard))
+        stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard, left))
         dead[rows] |= sent.objects.given_up > 0
         begin_ns = at_ns + restarts.boot_ns
         if over or sent.ledger is None or begin_ns >= config.duration_ns:
@@ -155,7 +160,6 @@ def _check(config: EngineConfig) -> None:
             "what is stored of an earlier connection would make room for a later one; when_full = 'drop-tail'",
         ),
         (len(green) > 0, "nobody acknowledges a green layer"),
-        (config.trace, "packet logs are of one connection"),
     ):
         if broken:
             raise ValueError(f"restarts: {rule}")
@@ -205,11 +209,29 @@ def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bo
         totals=_joined_totals(stretches, objects),
         nodes=tuple(NodeResult(**_by_slot(vars(node), slots)) for node in stretches[-1].heard.nodes),
         hops=_joined_hops(config, stretches, slots),
+        connections=tuple(_connection(one) for one in stretches if one.heard.trace is not None),
         coding=joined_coding(
             [(one.rows, one.sent.coding, one.heard.coding) for one in stretches],
             len(config.objects.payload_bytes),
         ),
     )
+
+
+def _connection(one: _Stretch) -> Connection:
+    """What left and came until the restart, and what became of it on Earth."""
+    trace = one.heard.trace
+    assert trace is not None
+    there = np.isin(trace.event, OF_RECEIVER)
+    kept = there | (trace.t_ns <= (one.sent.end_ns if one.sent is not one.heard else NEVER_NS))
+    named = kept[trace.range_row]
+    columns = {
+        name: column[kept]
+        for name, column in vars(trace).items()
+        if name not in ("transport", "senders", "range_row", "ranges")
+    }
+    row = np.cumsum(kept) - 1
+    trace = replace(trace, **columns, range_row=row[trace.range_row[named]], ranges=trace.ranges[named])
+    return Connection(trace, one.objects, one.rows)
 
 
 def _joined_objects(

@@ -14,9 +14,12 @@ from dstcc.errors import RunError
 from dstcc.report.numbers import listed
 from dstcc.run.capture import DROPPED, sender_links
 from dstcc.run.datagrams import DATA_SENT
+from dstcc.run.logs import connections_of
 from dstcc.run.replay import replay
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dstcc.engine import Trace
@@ -187,8 +190,8 @@ def explain(run: Run, trial: str) -> Explanation:
     decisions: list[Decided] = []
     outcome = replay(run, trial, trace=True, watcher=decisions.append)
     t_s = np.array([decision.t_s for decision in decisions])
-    trace = outcome.result.trace
-    links = _heard(outcome, decisions, t_s) if trace is None else _truth(outcome, trace, t_s)
+    logged = [connection.trace for connection in connections_of(outcome)]
+    links = _truth(outcome, logged, t_s) if logged else _heard(outcome, decisions, t_s)
     return Explanation(
         trial=trial,
         scenario=run.meta["scenario_name"],
@@ -230,17 +233,23 @@ def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple
     return tuple(truths)
 
 
-def _truth(outcome: Outcome, trace: Trace, t_s: FloatArray) -> tuple[LinkTruth, ...]:
+def _truth(outcome: Outcome, logged: Sequence[Trace], t_s: FloatArray) -> tuple[LinkTruth, ...]:
     """The channel's doing on each link between one decision and the next."""
-    link_of = np.array(sender_links(outcome.links))[trace.sender]
-    data = (trace.event == DATA_SENT) & (trace.fate != DROPPED) & (trace.syn == 0)
-    place = np.clip(np.searchsorted(t_s, trace.t_ns / NS_PER_S, side="right") - 1, 0, max(len(t_s) - 1, 0))
-    windows = np.array(subflow_links(outcome.setup.links))
-    truths = []
-    for index, link in enumerate(outcome.setup.links):
-        mine = data & (link_of == index)
-        sent = np.bincount(place[mine], minlength=len(t_s))
-        lost = np.bincount(place[mine & (trace.fate == LOST)], minlength=len(t_s))
-        subflows = tuple(np.flatnonzero(windows == index).tolist())
-        truths.append(LinkTruth(link.name, float(link.rate_bps), subflows, sent, lost))
-    return tuple(truths)
+    links, windows = np.array(sender_links(outcome.links)), np.array(subflow_links(outcome.setup.links))
+    sent, lost = (np.zeros((len(outcome.setup.links), len(t_s)), dtype=np.int64) for _ in range(2))
+    for trace in logged:
+        data = (trace.event == DATA_SENT) & (trace.fate != DROPPED) & (trace.syn == 0)
+        place = np.searchsorted(t_s, trace.t_ns / NS_PER_S, side="right") - 1
+        where = links[trace.sender], np.clip(place, 0, max(len(t_s) - 1, 0))
+        for counts, rows in ((sent, data), (lost, data & (trace.fate == LOST))):
+            np.add.at(counts, (where[0][rows], where[1][rows]), 1)
+    return tuple(
+        LinkTruth(
+            link.name,
+            float(link.rate_bps),
+            tuple(np.flatnonzero(windows == index).tolist()),
+            sent[index],
+            lost[index],
+        )
+        for index, link in enumerate(outcome.setup.links)
+    )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from dstcc.errors import RunError
 from dstcc.run.capture import write_capture
-from dstcc.run.logs import stem
+from dstcc.run.logs import connections_of, stem
 from dstcc.run.qlog import VERSIONS, write_qlog
 from dstcc.run.replay import replay
 from dstcc.wire import ENDS
 
 if TYPE_CHECKING:
-    from dstcc.engine import Trace
+    from dstcc.engine import Connection
     from dstcc.run import Run
     from dstcc.run.trials import Outcome
 
@@ -24,26 +24,26 @@ def write_qlogs(
 ) -> Iterator[list[str]]:
     """Write ``TRIAL.sqlog`` for each trial; the ending is that of JSON text sequences, by which viewers know them."""
     for trial in trials:
-        outcome, trace = _repeated(run, trial)
+        outcome, logged = _repeated(run, trial)
         name = f"{stem(trial)}.sqlog"
         samples, mss = outcome.result.samples, outcome.setup.mss_bytes
-        write_qlog(folder / name, trial, trace, samples, mss_bytes=mss, version=version)
+        write_qlog(folder / name, trial, logged, samples, mss_bytes=mss, version=version)
         yield [name]
 
 
 def write_captures(run: Run, trials: Sequence[str], folder: Path) -> Iterator[list[str]]:
     """Write ``TRIAL.END.pcapng`` for both ends of each trial."""
     for trial in trials:
-        outcome, trace = _repeated(run, trial)
+        outcome, logged = _repeated(run, trial)
         names = [f"{stem(trial)}.{end}.pcapng" for end in ENDS]
         for name, end in zip(names, ENDS, strict=True):
-            mss = outcome.setup.mss_bytes
-            write_capture(folder / name, trace, outcome.links, outcome.setup.objects, end=end, mss_bytes=mss)
+            write_capture(folder / name, logged, outcome.links, end=end, mss_bytes=outcome.setup.mss_bytes)
         yield names
 
 
-def _repeated(run: Run, trial: str) -> tuple[Outcome, Trace]:
+def _repeated(run: Run, trial: str) -> tuple[Outcome, tuple[Connection, ...]]:
     outcome = replay(run, trial, trace=True)
-    if outcome.result.trace is None:
-        raise RunError(f"{run.path}: trial {trial!r} has no packet logs, its transfer keeps no packets")
-    return outcome, outcome.result.trace
+    logged = connections_of(outcome)
+    if not logged:
+        raise RunError(f"{run.path}: trial {trial!r} has no packet logs, it has no packets")
+    return outcome, logged

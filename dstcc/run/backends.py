@@ -59,15 +59,11 @@ class Backend(Protocol):
         """More entries of ``run.json``."""
 
 
-def _check_one_connection(scenario: Scenario, logs: Collection[str]) -> None:
+def _check_ends(scenario: Scenario, logs: Collection[str]) -> None:
     if logs and (splitting := node_that(scenario, "split")) is not None:
         raise InputError(
-            f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of one"
-        )
-    if logs and scenario.transport.restart is not None:
-        raise InputError(
-            f"{scenario.scenario.name}: --qlog, --pcapng: transport.restart makes several connections, and a packet "
-            "log is of one"
+            f"{scenario.scenario.name}: --qlog, --pcapng: '{splitting}' ends connections, and a packet log is of those "
+            "from end to end"
         )
 
 
@@ -91,8 +87,8 @@ class Simulator:
         *,
         logs: Collection[str] = (),
     ) -> None:
-        """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
-        _check_one_connection(scenario, logs)
+        """Refuse packet logs where connections end at nodes; whatever else a scenario may say runs here."""
+        _check_ends(scenario, logs)
 
     def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""
@@ -133,7 +129,11 @@ class Kernel:
             raise InputError("--pcapng: not on this host's kernel, where tcpdump writes it")
         if "qlog" in logs:
             raise InputError("--qlog: in the simulator only; the kernel's packets are in --pcapng")
-        _check_one_connection(scenario, logs)
+        if logs and scenario.transport.restart is not None:
+            raise InputError(
+                f"{scenario.scenario.name}: --pcapng: transport.restart makes several connections, each with a guest, "
+                "whose packets are not put together"
+            )
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 

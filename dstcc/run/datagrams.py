@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from dstcc.engine import Objects, Trace
 
 DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
 
+EARTH_PORT, FIRST_PORT = 5000, 20_000
+"""On the kernel; the spacecraft has one a subflow."""
 MAGIC = 0xD5CD
 SOURCE, REPAIR, PROBE, SYN, ANSWER, ACK = range(1, 7)
 """Kinds of datagrams."""
@@ -22,13 +25,24 @@ PIECE_BYTES = 16
 """What a source packet says of its layer; of a repair packet a sum of these, which nobody made."""
 U32, WORD_AT = 0xFFFF_FFFF, 24
 """The order of a probe; other orders are a block, and above these bits its word."""
+U8 = 0xFF
+"""Of a packet's place in its word, which is longer in the simulator where blocks are not cut into words."""
 CARRIED = 0
 MOST = 0xFFFF
 """Of packets in a range behind the newest, and missing before it: a wider hole ends an ACK."""
 
 
+class Datagram(NamedTuple):
+    """What is known of one, and how many bytes follow."""
+
+    craft_port: int
+    earth_port: int
+    header: bytes
+    payload: int
+
+
 class Datagrams:
-    """Those of the own senders of a trial, by the row of its trace: what is known, and how many bytes follow."""
+    """Those of the own senders of a trial, by the row of its trace."""
 
     def __init__(self, trace: Trace, objects: Objects, mss_bytes: int) -> None:
         self._trace = trace
@@ -38,8 +52,8 @@ class Datagrams:
         """When a packet of a sender was there first."""
         self._note(_Packets(trace, objects, mss_bytes))
 
-    def __getitem__(self, row: int) -> tuple[bytes, int]:
-        return self._known[row]
+    def __getitem__(self, row: int) -> Datagram:
+        return Datagram(FIRST_PORT + int(self._trace.sender[row]), EARTH_PORT, *self._known[row])
 
     def _note(self, packets: _Packets) -> None:
         """An end's packets and answers come as they were sent: a packet by its number, what has none in its turn."""
@@ -108,7 +122,7 @@ class _Packets:
         if kind in (SYN, PROBE):
             return head + bytes(8 + PIECE_BYTES), payload
         block, word = order & (1 << WORD_AT) - 1, order >> WORD_AT
-        index = self._of_word[block, word, kind == SOURCE]
+        index = self._of_word[block, word, kind == SOURCE] & U8
         self._of_word[block, word, kind == SOURCE] += 1
         if kind == REPAIR:
             return head + struct.pack(

@@ -6,6 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
+
+from dstcc.engine import Connection
 from dstcc.wire import ENDS
 
 from .trials import Outcome
@@ -16,27 +19,33 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
 
     Returns what to tell the user.
     """
-    trace, captured, setup = outcome.result.trace, outcome.result.capture, outcome.setup
-    if trace is None and captured is None:
-        return [f"{trial}: no packet logs, its transfer keeps no packets"] if wanted else []
-    if "qlog" in wanted and trace is not None:
+    logged, captured, mss = connections_of(outcome), outcome.result.capture, outcome.setup.mss_bytes
+    if not logged and captured is None:
+        return [f"{trial}: no packet logs, it has no packets"] if wanted else []
+    if "qlog" in wanted and logged:
         from .qlog import write_qlog
 
-        write_qlog(
-            folder / f"{stem(trial)}.qlog", trial, trace, outcome.result.samples, mss_bytes=setup.mss_bytes
-        )
+        write_qlog(folder / f"{stem(trial)}.qlog", trial, logged, outcome.result.samples, mss_bytes=mss)
     if "pcapng" in wanted:
         from .capture import write_capture
 
         for end in ENDS:
             path = folder / f"{stem(trial)}.{end}.pcapng"
-            if trace is not None:
-                write_capture(path, trace, outcome.links, setup.objects, end=end, mss_bytes=setup.mss_bytes)
+            if logged:
+                write_capture(path, logged, outcome.links, end=end, mss_bytes=mss)
             elif captured is not None:
                 shutil.copyfile(captured / f"{end}.pcapng", path)
     if captured is not None:
         shutil.rmtree(captured, ignore_errors=True)
     return []
+
+
+def connections_of(outcome: Outcome) -> tuple[Connection, ...]:
+    """What is logged of a trial; nothing unless that was asked for."""
+    result, objects = outcome.result, outcome.setup.objects
+    if result.trace is None:
+        return result.connections
+    return (Connection(result.trace, objects, np.arange(len(objects.layer))),)
 
 
 def stem(trial: str) -> str:

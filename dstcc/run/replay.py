@@ -60,10 +60,6 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
     transport = scenarios_of(scenario)[key.setting].transport
     # Nothing is kept of the packets of a coded trial whose decisions are watched.
     trace = trace and not (transport.mode == "coded" and watcher is not None)
-    if trace and transport.restart is not None:
-        raise RunError(
-            f"{run.path}: trial {trial!r}: its sender restarts, and packet logs are of one connection only"
-        )
     if trace and (splitting := node_that(scenario, "split")) is not None:
         raise RunError(
             f"{run.path}: trial {trial!r}: '{splitting}' ends connections, and packets are kept of one only"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, clairvoyant_weight
+from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, Trace, clairvoyant_weight
 from dstcc.layers import layer_weights
 from dstcc.metrics import compute, play_by_deadline
 
@@ -137,24 +137,27 @@ def _flows(config: EngineConfig, result: EngineResult) -> Iterator[str]:
 
 def _packets(config: EngineConfig, result: EngineResult) -> Iterator[str]:
     """Of a traced trial: what arrived was sent, and as much earlier as light takes; no packet arrives twice."""
-    trace = result.trace
-    if trace is None:
-        return
+    logged = [one.trace for one in result.connections] if result.trace is None else [result.trace]
+    for trace in logged:
+        yield from _logged(config, trace)
+
+
+def _logged(config: EngineConfig, trace: Trace) -> Iterator[str]:
     if (np.diff(trace.t_ns) < 0).any():
         yield "trace: times fall"
     light_ns = least_light_ns(config)
+    columns = (trace.sender, trace.syn, trace.kind, trace.object, trace.number, trace.t_ns)
     for put, taken, what in ((0, 1, "data"), (2, 3, "an ACK")):
-        key = trace.sender.astype(np.int64) << 40 | trace.number << 1 | trace.syn
         sent, came = (trace.event == put) & (trace.fate == 0), trace.event == taken
-        first: dict[int, int] = {}
-        for name, t in zip(key[sent].tolist(), trace.t_ns[sent].tolist(), strict=True):
-            first.setdefault(name, t)
-        for name, t in zip(key[came].tolist(), trace.t_ns[came].tolist(), strict=True):
-            if name not in first:
+        first: dict[tuple[int, ...], int] = {}
+        for *name, t in zip(*(column[sent].tolist() for column in columns), strict=True):
+            first.setdefault(tuple(name), t)
+        for *name, t in zip(*(column[came].tolist() for column in columns), strict=True):
+            if tuple(name) not in first:
                 yield f"trace: {what} arrived that was never sent"
                 return
-            if t - first[name] < light_ns:
-                yield f"trace: {what} arrived {t - first[name]} ns after it was first sent"
+            if t - first[tuple(name)] < light_ns:
+                yield f"trace: {what} arrived {t - first[tuple(name)]} ns after it was first sent"
                 return
         if int(came.sum()) > int(sent.sum()):
             yield f"trace: {what} arrived more often than it was sent"

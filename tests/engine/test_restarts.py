@@ -334,7 +334,6 @@ def test_what_builds_on_a_layer_that_is_given_up_goes_with_it() -> None:
 def test_what_is_not_modelled_is_refused() -> None:
     for more, rule in (
         ({"links": (link(), link(flows=(Flow(),), name="other"))}, "background flows"),
-        ({"trace": True}, "packet logs"),
         (
             {"congestion": "ltp", "scheduler": "none", "parameters": {"ltp": {"green_from_layer": (1,)}}},
             "green",

@@ -132,11 +132,26 @@ def test_what_cannot_be_repeated(run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_transfer_without_packets_says_so(tmp_path: Path) -> None:
-    made = dstcc.emulate(scenario(tmp_path, algorithms='["ltp"]'), tmp_path / "run")
-    with pytest.raises(RunError, match="its transfer keeps no packets"):
+def test_a_trial_without_packets_says_so(tmp_path: Path) -> None:
+    path = scenario(tmp_path, algorithms='["ltp"]')
+    path.write_text(path.read_text().replace("loss = {packet = 0.05}", "outages = [[0, 100_000]]"))
+    made = dstcc.emulate(path, tmp_path / "run", logs=["qlog"])
+    assert not list(made.path.glob("*.qlog"))
+    with pytest.raises(RunError, match="it has no packets"):
         export_run(load_run(made.path), tmp_path / "out", "pcapng")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sender_that_restarts_is_exported(tmp_path: Path) -> None:
+    """Alike when the trial is repeated and at once."""
+    path = scenario(tmp_path, algorithms='["ltp", "cubic"]')
+    path.write_text(f"{path.read_text()}[transport.restart]\nat_s = [9]\nboot_s = 2\nspool = true\n")
+    made = dstcc.emulate(path, tmp_path / "run", logs=["pcapng"])
+    export_run(load_run(made.path), tmp_path / "out", "pcapng")
+    written = sorted((tmp_path / "out").glob("*.pcapng"))
+    assert len(written) == 2 * len(made.ids) == 8
+    for file in written:
+        assert file.read_bytes() == (made.path / file.name).read_bytes() and file.stat().st_size > 1000
 
 
 def test_only_an_export_is_replaced(run: Run, tmp_path: Path) -> None:

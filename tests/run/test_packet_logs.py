@@ -14,7 +14,7 @@ import dpkt
 import numpy as np
 import pytest
 
-from dstcc.engine import Coding, EngineConfig, EngineResult, Loss, simulate
+from dstcc.engine import Coding, Connection, EngineConfig, EngineResult, Loss, Objects, simulate
 from dstcc.run.capture import write_capture
 from dstcc.run.qlog import write_qlog
 from dstcc.wire import ENDS
@@ -46,9 +46,14 @@ def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
     return blocks
 
 
-def captured(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, dpkt.ip.IP]]:
+def alone(result: EngineResult, objects: Objects) -> list[Connection]:
+    """What is logged of a trial of one connection."""
     assert result.trace is not None
-    write_capture(folder / "t.pcapng", result.trace, LINKS, net.bulk(0), end=end, mss_bytes=net.MSS)
+    return [Connection(result.trace, objects, np.arange(len(objects.layer)))]
+
+
+def captured(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, dpkt.ip.IP]]:
+    write_capture(folder / "t.pcapng", alone(result, net.bulk()), LINKS, end=end, mss_bytes=net.MSS)
     return read(folder / "t.pcapng")
 
 
@@ -134,9 +139,8 @@ def test_a_capture_is_tcp_that_adds_up(lossy: EngineResult, tmp_path: Path):
 
 
 def logged(result: EngineResult, folder: Path, version: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    assert result.trace is not None
     path = folder / "t.qlog"
-    write_qlog(path, "t", result.trace, result.samples, mss_bytes=net.MSS, version=version)
+    write_qlog(path, "t", alone(result, LAYERS), result.samples, mss_bytes=net.MSS, version=version)
     text = path.read_text()
     assert text.startswith("\x1e")
     head, *records = [json.loads(line) for line in text.split("\x1e")[1:]]
@@ -203,8 +207,7 @@ def coded() -> EngineResult:
 
 def datagrams(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, bytes]]:
     """Subflow, kind, length and beginning of each datagram that passed an end."""
-    assert result.trace is not None
-    write_capture(folder / "c.pcapng", result.trace, LINKS, LAYERS, end=end, mss_bytes=net.MSS)
+    write_capture(folder / "c.pcapng", alone(result, LAYERS), LINKS, end=end, mss_bytes=net.MSS)
     found = []
     for link, _, length, ip in read(folder / "c.pcapng"):
         assert dpkt.in_cksum(bytes(ip)[:20]) == 0 and ip.len == length and ip.p == dpkt.ip.IP_PROTO_UDP

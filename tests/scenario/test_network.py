@@ -632,7 +632,7 @@ def test_without_nodes_there_are_no_paths(key: str, minimal: Path) -> None:
 
 def test_packet_logs_are_refused_where_nodes_end_connections() -> None:
     SIMULATOR.check(network(), load_source(network()), {}, logs=("qlog",))
-    with pytest.raises(InputError, match="'a' ends connections, and a packet log is of one"):
+    with pytest.raises(InputError, match="'a' ends connections, and a packet log is of those from end"):
         SIMULATOR.check(network(**SPLIT), load_source(network(**SPLIT)), {}, logs=("qlog",))
 
 

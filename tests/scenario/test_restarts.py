@@ -69,12 +69,13 @@ def test_beside_others_flows_it_is_refused() -> None:
         parse_scenario(one, source="x")
 
 
-def test_logs_and_training_refuse_it(tmp_path: Path) -> None:
+def test_the_kernels_logs_and_training_refuse_it(tmp_path: Path) -> None:
     from dstcc.learn.env.episodes import Episodes
     from dstcc.run import ask
 
     scenario = read(restart=RESTART, congestion="cubic")
-    with pytest.raises(InputError, match="a packet log is of one"):
-        ask(scenario, "simulator", logs=("qlog",))
+    assert ask(scenario, "simulator", logs=("qlog",)).scenario == scenario
+    with pytest.raises(InputError, match="each with a guest, whose packets are not put together"):
+        ask(scenario, "kernel", logs=("pcapng",))
     with pytest.raises(ScenarioError, match="an episode is one connection"):
         Episodes([scenario])

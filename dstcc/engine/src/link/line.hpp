@@ -34,9 +34,8 @@ public:
     // `beside`: ranges that the segment names.
     Sent send(Time now, const Segment& segment, std::uint32_t bytes, const Range* beside = nullptr,
               std::size_t ranges = 0) {
-        const Direction::Passage passage = way_->direction_->transmit(now, bytes);
+        const Direction::Passage passage = way_->send(now, segment, bytes, beside, ranges);
         free_ns_ = pace_.finish(now, bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
-        if (passage.arrive_ns != kNever) way_->put(segment, passage.arrive_ns, bytes, beside, ranges);
         return {passage.wait_ns < 0 ? now : way_->direction_->busy_ns(), passage.wait_ns};
     }
 

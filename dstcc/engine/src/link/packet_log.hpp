@@ -23,9 +23,12 @@ struct TraceColumns {
     std::vector<std::int32_t> sender, object, bytes;  // object: -1 for SYNs, ACKs and background flows; bytes: payload
     std::vector<std::int64_t> order;                  // place in the ordering domain, in segments; -1 likewise
     std::vector<std::int8_t> event, fate, syn;
+    std::vector<std::int8_t> kind;                // of ltp's segments; else 0
+    std::vector<std::int32_t> checkpoint;         // likewise: its serial
     std::vector<std::int64_t> sack;               // three blocks a row: begin, end; 0, 0 where there is none
-    std::vector<std::int64_t> range_row, ranges;  // what ACKs of packets name: the row, and begin, end of each
-    DSTCC_FIELDS(t_ns, event, fate, syn, sender, number, bytes, object, order, sack, range_row, ranges)
+    std::vector<std::int64_t> range_row, ranges;  // what ACKs of packets and ltp's segments name: row, and begin, end
+    DSTCC_FIELDS(t_ns, event, fate, syn, kind, sender, number, bytes, object, order, checkpoint, sack, range_row,
+                 ranges)
 };
 
 class PacketLog {
@@ -67,7 +70,27 @@ public:
         name(named);
     }
 
+    // A segment of ltp, either way; `object` and `order` may be -1.
+    struct Segment {
+        std::int8_t kind;
+        std::int64_t number, object, order;
+        std::int32_t bytes, checkpoint;
+        std::vector<Range> named;
+    };
+    void segment_sent(Time now, bool up, std::size_t sender, const Segment& segment, Direction::Passage passage) {
+        add(now, up ? TraceEvent::kAckSent : TraceEvent::kDataSent, fate_of(passage), sender, segment);
+    }
+    void segment_arrived(Time now, bool up, std::size_t sender, const Segment& segment) {
+        add(now, up ? TraceEvent::kAckArrived : TraceEvent::kDataArrived, TraceFate::kCarried, sender, segment);
+    }
+
 private:
+    void add(Time at, TraceEvent what, TraceFate became, std::size_t who, const Segment& segment) {
+        add(at, what, became, who, segment.number, segment.bytes, false, segment.object, segment.order, nullptr, 0);
+        columns_.kind.back() = segment.kind;
+        columns_.checkpoint.back() = segment.checkpoint;
+        name(segment.named);
+    }
     void name(const std::vector<Range>& named) {
         for (const Range& range : named) {
             columns_.range_row.push_back(last());
@@ -97,6 +120,8 @@ private:
         columns_.event.push_back(static_cast<std::int8_t>(what));
         columns_.fate.push_back(static_cast<std::int8_t>(became));
         columns_.syn.push_back(opens);
+        columns_.kind.push_back(0);
+        columns_.checkpoint.push_back(0);
         for (int i = 0; i < 3; ++i) {
             columns_.sack.push_back(i < count ? blocks[i].begin : 0);
             columns_.sack.push_back(i < count ? blocks[i].end : 0);

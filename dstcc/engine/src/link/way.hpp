@@ -2,6 +2,7 @@
 // puts segments on it through its `Line` and sees nothing else of it.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/events.hpp"
@@ -10,6 +11,7 @@
 #include "core/run.hpp"
 #include "core/settlement.hpp"
 #include "link/network.hpp"
+#include "link/packet_log.hpp"
 #include "link/packets.hpp"
 
 namespace dstcc {
@@ -29,6 +31,13 @@ public:
           settlement_(&settlement) {}
     // It leads to a node.
     void go_over(const Link& path, bool up) { beyond_ = std::make_unique<Beyond>(*this, path, up); }
+    // Every segment that is put on it, and what becomes of it, is logged: by this, as the log's next row.
+    using Logging =
+        std::function<void(Time now, const Segment&, const Range* beside, std::size_t ranges, Direction::Passage)>;
+    void log(PacketLog& log, Logging logging) {
+        log_ = &log;
+        logging_ = std::move(logging);
+    }
 
     // What arrives next, and the ranges beside it.
     Segment take(std::vector<Range>& beside) {
@@ -73,6 +82,13 @@ public:
 
 private:
     friend class Line<Segment>;
+    Direction::Passage send(Time now, const Segment& segment, std::uint32_t bytes, const Range* beside,
+                            std::size_t ranges) {
+        const Direction::Passage passage = direction_->transmit(now, bytes);
+        if (__builtin_expect(log_ != nullptr, 0)) logging_(now, segment, beside, ranges, passage);
+        if (passage.arrive_ns != kNever) put(segment, passage.arrive_ns, bytes, beside, ranges);
+        return passage;
+    }
     void put(const Segment& segment, Time at, std::uint32_t bytes, const Range* beside, std::size_t ranges) {
         if (segment.data()) settlement_->leave(segment.block);
         if (beyond_ != nullptr) return beyond_->enter(segment, at, bytes, beside, ranges);
@@ -126,6 +142,7 @@ private:
             network->enter(entry, at, static_cast<std::uint32_t>(segments.end()), bytes,
                            segment.of_layer() ? network->layer_of(segment.block, 0) : std::uint8_t{0});
             segments.push_back(segment);
+            if (way->log_ != nullptr) rows.push_back(way->log_->last());
             for (std::size_t i = 0; i < count; ++i) beside.push_back(ranges[i]);
             ++under_way;
         }
@@ -138,6 +155,7 @@ private:
         }
         void is_lost(std::uint32_t number) override {
             const Segment& segment = segments[widen(segments.begin(), number)];
+            if (way->log_ != nullptr) way->log_->is_lost(rows[widen(rows.begin(), number)]);
             --under_way;
             if (segment.data()) way->settlement_->arrive(segment.block);
         }
@@ -145,6 +163,7 @@ private:
         Segment take(BlockRing<Range>* to) {
             const Segment segment = segments.front();
             segments.pop_front();
+            if (way->log_ != nullptr) rows.pop_front();
             for (std::uint32_t i = 0; i < segment.ranges(); ++i) {
                 if (to != nullptr) to->push_back(beside.front());
                 beside.pop_front();
@@ -157,6 +176,7 @@ private:
         std::uint32_t entry;
         BlockRing<Segment> segments;
         BlockRing<Range> beside;
+        BlockRing<std::int64_t> rows;  // of the log, where there is one
         std::int64_t under_way = 0;
     };
 
@@ -170,6 +190,8 @@ private:
     QuickHeads arrivals_;
     std::size_t head_;
     Settlement* settlement_;
+    PacketLog* log_ = nullptr;
+    Logging logging_;
 };
 
 }  // namespace dstcc

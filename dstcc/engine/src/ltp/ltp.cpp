@@ -2,6 +2,14 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr bool is_up(const DownSegment&) { return false; }
+constexpr bool is_up(const UpSegment&) { return true; }
+constexpr int kLoggedBesides = 8;  // beside a kind: a green layer's, or one that waited
+
+}  // namespace
+
 // ----------------------------------------------------------------------------------------------------- setting up
 
 HeadCounts Ltp::heads(const EngineConfig& config) {
@@ -38,7 +46,8 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
         }
         const PathPlans::Ends ends = path_plans_.of(config.links[l], plans[l], full, paths_from(config, l));
         const LinkConfig& link = config.links[l];
-        const bool alone = runs_allowed() && !over_nodes && link.flows.empty() && link.cross_traffic.empty();
+        const bool alone =
+            runs_allowed() && !config.trace && !over_nodes && link.flows.empty() && link.cross_traffic.empty();
         sending_.add(
             {down_[l], *ends.down, full, blocks_.told_bps(l), ends.sharers, alone ? links[l].down.least_delay() : 0},
             ends.clock, static_cast<std::int16_t>(subflow));
@@ -48,7 +57,66 @@ Ltp::Ltp(const EngineConfig& config, std::vector<Link>& links, const std::vector
     }
 }
 
+void Ltp::begin(PacketLog* log) {
+    log_ = log;
+    if (log == nullptr) return;
+    const auto logging = [this](auto& way, std::size_t l) {
+        way.log(*log_, [this, l](Time now, const auto& segment, const Range* beside, std::size_t ranges,
+                                 Direction::Passage passage) {
+            log_->segment_sent(now, is_up(segment), static_cast<std::size_t>(subflow_[l]),
+                               logged(segment, beside, ranges), passage);
+        });
+    };
+    for (std::size_t l = 0; l < down_.size(); ++l) {
+        logging(down_[l], l);
+        logging(up_[l], l);
+    }
+}
+
 // --------------------------------------------------------------------------------------------- what passes between them
+
+// A checkpoint's serial; of a segment of a matrix, and of a repair segment, the matrix; the scope that a checkpoint asks about.
+PacketLog::Segment Ltp::logged(const DownSegment& segment, const Range* beside, std::size_t ranges) const {
+    const bool green = segment.data() && !blocks_.red(segment.block);
+    PacketLog::Segment log{static_cast<std::int8_t>(segment.kind | (green ? kLoggedBesides : 0)),
+                           segment.number,
+                           static_cast<std::int64_t>(segment.block),
+                           -1,
+                           0,
+                           static_cast<std::int32_t>(segment.checkpoint),
+                           {beside, beside + ranges}};
+    if (segment.data()) log.bytes = static_cast<std::int32_t>(blocks_.segment_bytes(segment.block, segment.number));
+    if (segment.kind == DownSegment::kMember) log.order = headers_.of_block[segment.block];
+    if (segment.kind == DownSegment::kParity) {
+        log.object = -1;
+        log.order = segment.number;
+        log.bytes =
+            static_cast<std::int32_t>(sending_.matrices()[static_cast<std::size_t>(segment.number)].symbol_bytes);
+    }
+    return log;
+}
+
+// A report's serial, that of the checkpoint that it answers, its scope and its claims; of feedback the matrix, and what came of it.
+PacketLog::Segment Ltp::logged(const UpSegment& segment, const Range* beside, std::size_t ranges) {
+    const bool feedback = segment.kind == UpSegment::kFeedback;
+    PacketLog::Segment log{static_cast<std::int8_t>(segment.kind | (segment.waited ? kLoggedBesides : 0)),
+                           feedback ? segment.begin : segment.serial,
+                           feedback ? -1 : static_cast<std::int64_t>(segment.block),
+                           feedback ? static_cast<std::int64_t>(segment.block) : -1,
+                           0,
+                           static_cast<std::int32_t>(segment.checkpoint),
+                           {}};
+    if (segment.kind == UpSegment::kReport) log.named.push_back({segment.begin, segment.end});
+    log.named.insert(log.named.end(), beside, beside + ranges);
+    return log;
+}
+
+template <class Segment>
+void Ltp::log_arrival(Time at, std::size_t l, const Segment& segment) {
+    if (log_ == nullptr) return;
+    log_->segment_arrived(at, is_up(segment), static_cast<std::size_t>(subflow_[l]),
+                          logged(segment, beside_.data(), beside_.size()));
+}
 
 Time Ltp::receive(Time at, std::size_t head) {
     const std::size_t links = down_.size();
@@ -57,6 +125,7 @@ Time Ltp::receive(Time at, std::size_t head) {
         forget();
     } else if (head < links) {
         const DownSegment segment = down_[head].take(beside_);
+        log_arrival(at, head, segment);
         if (!receiving_.off(at, head)) receiving_.handle_segment(at, head, segment, beside_);
         if (segment.data()) settlement_.arrive(segment.block);
         forget();
@@ -70,6 +139,7 @@ void Ltp::handle_quick(Time now, std::size_t head) {
     const std::size_t links = up_.size();
     if (head < links) {
         const UpSegment segment = up_[head].take(beside_);
+        log_arrival(now, head, segment);
         if (!sending_.off(now)) sending_.handle_segment(now, head, segment, beside_);
     } else {
         sending_.handle_line(now, head - links);

@@ -9,7 +9,7 @@
 //              fit() passes over the other end's known outages: the suspended timers of RFC 5326 sections 6.5 and 6.6
 //   run        of segments that nothing distinguishes is one record, which is put on its way and taken off it by need, at the latest
 //              when the last of it arrives: each has the time that it would have alone (core/run.hpp). Where others send on a
-//              link, or a node is on it, each segment is by itself
+//              link, a node is on it or all is logged, each segment is by itself
 //   limit      a checkpoint, report or cancellation unanswered `retry_limit` times cancels the session (RLEXC)
 //
 // ltp/sending_end.hpp says what is sent, ltp/receiving_end.hpp what becomes of it; here is what is under way between them.
@@ -29,7 +29,7 @@ public:
         const Places& places);
     Ltp(const Ltp&) = delete;  // its parts point at each other
     Ltp& operator=(const Ltp&) = delete;
-    void begin(PacketLog*) {}
+    void begin(PacketLog* log);
 
     void handle_quick(Time now, std::size_t head);
     void handle_timer(Time now, std::size_t l);
@@ -84,6 +84,10 @@ public:
     bool recovered(std::size_t object) const { return receiving_.blocks()[object].recovered; }
 
 private:
+    PacketLog::Segment logged(const DownSegment& segment, const Range* beside, std::size_t ranges) const;
+    static PacketLog::Segment logged(const UpSegment& segment, const Range* beside, std::size_t ranges);
+    template <class Segment>
+    void log_arrival(Time at, std::size_t l, const Segment& segment);
     void take_arrived(Time at, std::size_t l);
     void forget();
 
@@ -100,6 +104,7 @@ private:
     std::vector<std::int32_t> subflow_;  // by link: its first, in the numbering of the samples
     Sampler sampler_;                    // of links
     std::vector<Range> beside_;          // the segment at hand
+    PacketLog* log_ = nullptr;
 };
 
 extern template class Trial<Ltp>;

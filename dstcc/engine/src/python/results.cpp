@@ -80,6 +80,13 @@ py::list hop_results(const Network& network) {
     return out;
 }
 
+template <class Ends>
+constexpr const char* kName = "tcp";
+template <>
+constexpr const char* kName<Coded> = "coded";
+template <>
+constexpr const char* kName<Ltp> = "ltp";
+
 // `transport`: of the first `senders`; the others are background flows.
 py::object trace_columns(const TraceColumns& trace, const char* transport, std::size_t senders) {
     if (trace.t_ns.empty()) return py::none();
@@ -148,10 +155,8 @@ py::dict engine_result(const Trial<Ends>& simulation) {
     out["flows"] = flow_results(simulation.flows());
     out["nodes"] = node_results(simulation.network());
     out["hops"] = hop_results(simulation.network());
-    for (const char* none : {"trace", "steps", "coding"}) out[none] = py::none();
-    if constexpr (!std::is_same_v<Ends, Ltp>)
-        out["trace"] = trace_columns(simulation.trace(), std::is_same_v<Ends, Coded> ? "coded" : "tcp",
-                                     count_subflows(simulation.config()));
+    for (const char* none : {"steps", "coding"}) out[none] = py::none();
+    out["trace"] = trace_columns(simulation.trace(), kName<Ends>, count_subflows(simulation.config()));
     if constexpr (std::is_same_v<Ends, Connection>) {
         if (simulation.config().trace) out["steps"] = to_dict(simulation.ends().steps());
     } else {

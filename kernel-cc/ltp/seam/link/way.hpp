@@ -40,10 +40,12 @@ private:
         Time busy_ns() const { return line->line().busy_ns(); }
         std::int64_t queue_bytes(Time now) const { return line->at(now).queue_bytes(now); }
     };
-    void put(const Segment& segment, Time /*at*/, std::uint32_t /*bytes*/, const Range* beside, std::size_t ranges) {
+    Direction::Passage send(Time now, const Segment& segment, std::uint32_t bytes, const Range* beside,
+                            std::size_t ranges) {
+        const Direction::Passage passage = direction_->transmit(now, bytes);
         carrier_->send(link_, segment, beside, ranges);
+        return passage;
     }
-
     const std::vector<RunPassage::Waits>& put(const Segment& first, const Run& run, std::uint32_t bytes) {
         passage_.clear();
         for (std::int64_t k = 0; k < run.count; ++k) {
