@@ -382,6 +382,15 @@ def test_reinjection_carries_on_over_the_other_path():
     assert result.totals.duplicate_payload_bytes / net.MSS == pytest.approx(half_window, abs=3)
 
 
+def test_a_light_time_that_grows_is_known_from_the_slot_on():
+    # 0.5 s, and from 5 s on 4 s: what is due 2 s after its release can no longer come, and is not sent.
+    growing = net.link(12e6, 1.0, delay_t_ns=(0, net.ns(5)), delay_ns=(net.ns(0.5), net.ns(4)))
+    objects = net.live(12, (3 * net.MSS,), playout_s=2.0)
+    result = net.run("fixed", growing, objects=objects, drop_late=True, duration_s=20)
+    assert result.objects.sent_bytes[0] == 3 * net.MSS
+    assert (result.objects.sent_bytes[objects.release_ns > net.ns(5)] == 0).all()
+
+
 @pytest.mark.parametrize("mode", ["stream", "lanes"])
 def test_redundant_copies_everything_and_survives_a_dead_path(mode):
     objects = net.live(50, (3_000, 4_000))
