@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import OWN, RENAMED
-from dstcc.errors import RunError, ScenarioError
+from dstcc.errors import DstccError, RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
 from dstcc.scenario.network import node_that
@@ -33,7 +33,8 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
     ``watcher`` sees each decision of a policy.
 
     Raises :class:`~dstcc.errors.RunError` for a trial that is not there or failed, for a run of a kernel, and where
-    this dstcc does not make the same of it: another version, or a policy or stream that changed since.
+    this dstcc does not make the same of it: another version, or a policy or stream that changed since; and
+    :class:`~dstcc.errors.DstccError` where the trial now fails, for want of memory, say.
     """
     row = run.trial(trial)
     if run.meta["backend"] != "simulator":
@@ -76,7 +77,7 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         )
     )
     if done.outcome is None:
-        raise RunError(f"{run.path}: trial {trial!r} failed when it was repeated ({done.error})")
+        raise DstccError(f"{run.path}: trial {trial!r} failed when it was repeated ({done.error})")
     _check_same(run, row, done.outcome.metrics.flat())
     return done.outcome
 

@@ -14,9 +14,10 @@ from dstcc_cli import export as command
 from dstcc_cli.main import main
 
 import dstcc
-from dstcc.errors import InputError, RunError
+from dstcc.errors import DstccError, InputError, RunError
 from dstcc.export import FORMATS, export_run
 from dstcc.run import Run, load_run
+from dstcc.run.backends import Simulator
 from dstcc.run.qlog import VERSIONS
 from dstcc.run.replay import replay
 from dstcc.wire import ENDS
@@ -130,6 +131,18 @@ def test_what_cannot_be_repeated(run: Run, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only qlog has versions"):
         export_run(run, tmp_path / "out", "csv", version="0.3")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_repetition_without_memory_is_no_bad_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docs say 1 of work that failed, and 2 of what cannot be used."""
+
+    def refused(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Simulator, "carry", refused)
+    with pytest.raises(DstccError, match="failed when it was repeated") as caught:
+        replay(run, IDS[0])
+    assert caught.value.exit_code == 1
 
 
 def test_a_trial_without_packets_says_so(tmp_path: Path) -> None:
