@@ -122,6 +122,12 @@ def patience_ns(config: EngineConfig) -> int:
     return _engine.patience(config)
 
 
+def fresh_packets_count(left_ns: int, light_ns: int) -> bool:
+    """Whether a coded sender counts on fresh packets for what repair does not bring back: ``left_ns`` before its
+    deadline, over ways of that light time."""
+    return _engine.fresh_packets_count(left_ns, light_ns)
+
+
 def opening(link: Link, at_ns: int = 0, *, header_bytes: int = HEADER_BYTES) -> int:
     """Tell when a handshake that is to begin at ``at_ns`` does.
 

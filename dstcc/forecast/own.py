@@ -125,12 +125,11 @@ class Own(Controller):
 
 
 def _fresh_packets_count(config: EngineConfig, round_ns: int) -> bool:
-    """Whether what is lost can be sent again twice, always, which the engine's rule counts on and the planner does not
-    (`final_share` in ``dstcc/engine/src/coding/repairing.cpp``)."""
+    """Whether what is lost can be sent again, always, which the engine's rule counts on and the planner does not."""
     if any(link.onward or link.outages_ns for link in config.links) or config.coding is None:
         return False
     waits_ns = (config.objects.deadline_ns - config.objects.release_ns).min()
-    return bool(waits_ns - config.coding.block_ns - round_ns // 2 >= 2 * round_ns)
+    return engine.fresh_packets_count(int(waits_ns) - config.coding.block_ns, round_ns // 2)
 
 
 @lru_cache(1)

@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "coding/sending_end.hpp"
+#include "coding/setup.hpp"
 
 namespace dstcc {
 
 namespace {
 
 constexpr float kRisen = 1.25F;       // losses: repair is planned again
-constexpr Time kAgain = 2;            // round trips for fresh packets: they make good what repair does not, but for
-constexpr double kFinal = 1e-3;       // such a share
+constexpr double kFinal = 1e-3;       // a share for which fresh packets do not make good what repair does not
 constexpr double kUnproven = 1.15;    // of the source's bytes
 constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
 
@@ -212,7 +212,7 @@ double CodedSendingEnd::final_share(std::uint32_t block) const {
         if (subflow.clock.over_nodes() || !subflow.plan->down().outages().empty()) return 1;
         longest = std::max(longest, subflow.one_way_ns());
     }
-    return deadline - now_ - longest >= kAgain * 2 * longest ? kFinal : 1;
+    return fresh_packets_count(deadline - now_, longest) ? kFinal : 1;
 }
 
 // Of what the paths carry, with no more than kUnproven of the source's bytes for those over nodes of which nothing was heard: their lines

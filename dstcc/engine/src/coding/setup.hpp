@@ -1,10 +1,14 @@
-// What a subflow of `coded` begins with, whoever carries its packets.
+// What a sender of `coded` begins with, whoever carries its packets, and what may be asked about it before.
 #pragma once
 
 #include "coding/flight.hpp"
 #include "congestion/setup.hpp"
 
 namespace dstcc {
+
+// Whether fresh packets make good what repair does not: there are two round trips for them in the time left, over ways of that light
+// time.
+inline bool fresh_packets_count(Time left, Time light) { return left - light >= 2 * 2 * light; }
 
 // As control_setup().
 inline Flight make_flight(const EngineConfig& config, std::size_t link, std::size_t subflow,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coding/coded.hpp"
+#include "coding/setup.hpp"
 #include "congestion/control.hpp"
 #include "congestion/paced.hpp"
 #include "link/stall.hpp"
@@ -198,6 +199,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
     m.def("patience", &dstcc::patience, py::arg("config"));
+    m.def("fresh_packets_count", &dstcc::fresh_packets_count, py::arg("left_ns"), py::arg("light_ns"));
     dstcc::bind_steppers(m);
     dstcc::bind_paths(m);
     m.attr("CONGESTION_NAMES") = dstcc::choices<dstcc::ControlEntry>();
