@@ -31,7 +31,8 @@ OF_MEMORY = (
     "without setting an exception",
 )
 """What libraries say for want of memory in errors of other kinds: the loader, torch, Python, Arrow, DuckDB, and
-FreeType, which reads fonts through Python; and Python of one whose MemoryError got lost, as in pyarrow's ``from_pylist``."""
+FreeType, which reads fonts through Python; and Python of one whose MemoryError got lost, as in pyarrow's
+``from_pylist``."""
 BLAS = frozenset({"numpy", "scipy", "scipy.linalg"})
 """Modules whose import may load OpenBLAS."""
 BLAS_BYTES = 128 << 20
