@@ -179,6 +179,26 @@ def test_a_layer_that_is_left_out_is_given_up_with_what_builds_on_it_and_comes_b
     assert objects.sent_bytes.reshape(12, 3)[3:8, 1:].sum() == 0
 
 
+def test_who_has_left_a_layer_out_decides_on_layers_from_then_on() -> None:
+    # 15 packets a second of 30 go. The sender's own plan leaves nothing for the highest layer, whose turn comes a block
+    # after that of the one below it. It makes none once a layer was left out, for however short a time.
+    one = made(live(60, (10 * MSS,) * 3, playout_s=20.0), link(180e3, 2.0), pace_bps=180e3, drop_late=True)
+    highest = one.objects.layer == 2
+    shares = []
+    for decided in (False, True):
+        stepper = CodedStepper(1, 1, 3)
+        stepper.load(0, one)
+        stepper.left_out[0, 2] = decided
+        stepper.step()  # nothing was captured yet
+        stepper.left_out[:] = 0
+        while stepper.done[0] == RUNNING:
+            stepper.step()
+        done = stepper.result(0).objects.complete_ns
+        shares.append(((done >= 0) & (done <= one.objects.deadline_ns))[highest].mean())
+    assert shares[0] < 0.05
+    assert shares[1] > 0.15
+
+
 def test_what_waits_of_a_layer_is_given_up_at_once_but_what_was_begun_is_finished() -> None:
     # Chunks of 40 packets at 12 kbit/s, a packet a second: the first was begun when the layer is left out.
     one = made(live(3, (40 * MSS,), playout_s=100.0), link(12e3), pace_bps=12e3)

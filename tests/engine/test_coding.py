@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine import Coding, EngineResult, Link, Loss, Objects, simulate
+from dstcc.engine import Coding, CrossTraffic, EngineResult, Link, Loss, Objects, simulate
 
 from .net import MSS, config, link, live, ns, relayed
 
@@ -263,6 +263,14 @@ def test_what_is_begun_is_finished(repair: tuple[float, ...]) -> None:
     assert in_time(result, objects)[~given_up].all()
 
 
+def test_what_would_be_late_by_its_headers_alone_is_not_begun() -> None:
+    # 1,000 packets of 1,460 bytes take 0.973 s without their headers and 1 s with them; 0.99 s are left beside light.
+    for playout_s, sent in ((LIGHT_S + 0.99, 0), (LIGHT_S + 1.01, 1000)):
+        result = run(live(1, (1000 * MSS,), playout_s=playout_s), link())
+        assert result.objects.sent_bytes.tolist() == [sent * MSS]
+        assert result.objects.given_up.tolist() == [int(sent == 0)]
+
+
 def test_repair_takes_a_link_that_is_in_time_for_all_it_can_bring_back() -> None:
     # It leaves at 4 s. The other link would bring it at 5.5 s, in time for the last three chunks, and the same one at
     # 4.5 s, in time for the first, whose packet is lost.
@@ -454,6 +462,32 @@ def test_a_report_on_a_slow_uplink_names_what_is_news_in_three(up_bps: float, pl
     assert in_time(result, objects).all()
 
 
+def test_reports_follow_each_other_until_all_is_told_though_no_more_comes_in() -> None:
+    # Of 600 packets at once every other one is lost: 300 ranges. A report tells of 16 new ones, half of what it names,
+    # and the next goes when the uplink has time for it. Who waited for more to come in would leave the sender to doubt
+    # the rest.
+    channel = link(rtt_s=4.0, up_rate_bps=2e3, drops=tuple((number, 1) for number in range(0, 600, 2)))
+    objects = live(1, (600 * MSS,), playout_s=60)
+    result = run(objects, channel, repair=(0.0,), chunks=1, drop_late=True, duration_s=80, congestion="paced")
+    assert in_time(result, objects).all()
+    assert result.coding is not None
+    assert 300 <= result.coding.repair_packets[0] < 1.1 * 300
+
+
+def test_reports_are_no_longer_for_a_queue_that_data_wait_in() -> None:
+    # Light takes a second, of which a sixteenth is no time for a report of 2 kbit/s: it names what is news in three. Of
+    # the half minute that packets wait at a node, as long as others fill its queue, a sixteenth were time for all 32.
+    # With two ranges more than one a report has 56 bytes, and the next begins 1.25 x 0.224 s later.
+    way = relayed(
+        link(rate_bps=1.2e6, rtt_s=2.0, loss=Loss("packet", 0.1)), 240e3, 10**6, CrossTraffic(240e3)
+    )
+    line = replace(way.onward[0].line, up_rate_bps=2e3)
+    way = replace(way, onward=(replace(way.onward[0], line=line),))
+    objects = live(200, (10 * MSS,))
+    result = run(objects, way, repair=(0.0,), chunks=1, congestion="paced", duration_s=200)
+    assert result.totals.rtt_samples > (200 - 2) / (1.25 * 0.224)
+
+
 @pytest.mark.parametrize("up_loss", [0.1, 0.3])
 def test_a_report_that_is_lost_is_made_good_by_the_next_two(up_loss: float) -> None:
     # No packet is lost. What a report alone has named would be held to be lost and be sent again.
@@ -507,6 +541,28 @@ def planned_on(
     coding = run(objects, on, repair=None, chunks=1, congestion="paced", drop_late=drop_late).coding
     assert coding is not None
     return coding.planned_packets
+
+
+def test_repair_is_planned_for_what_the_contacts_bring_in_the_wait_after_next() -> None:
+    # Ten packets a second of which seven are source; a layer waits for 20 s. Of 25 to 45 s, the wait after that of the
+    # first blocks, 15 s are dark: 12 packets in 5 s. Of 45 to 65 s 3 are: 42 packets for 35.
+    objects = live(40, (4 * MSS, 3 * MSS), playout_s=20)
+    channel = link(rate_bps=120e3, rtt_s=2.0, outages_s=((30.0, 48.0),))
+    coding = run(objects, channel, repair=None, chunks=5, drop_late=True).coding
+    assert coding is not None
+    planned = coding.planned_packets.reshape(8, 2).sum(axis=1)
+    assert planned[0] <= 1 and planned[4] >= 5
+
+
+def test_blocks_are_planned_again_without_what_a_silent_path_has_not_answered() -> None:
+    # One of two lines loses all from then on, the other every eighth packet, which is heard of while packets of the
+    # sixth block, five chunks of four, are doubted: who counted on those would plan one of repair for it.
+    objects = live(80, (4 * MSS,), playout_s=40)
+    silent = link(rate_bps=1.2e6, rtt_s=8.0, unannounced_ns=((ns(31.3), ns(1000)),))
+    other = link(rate_bps=1.2e6, rtt_s=8.4, drops=tuple((n, 1) for n in range(4, 2000, 8)))
+    coding = run(objects, (other, silent), repair=None, chunks=5, drop_late=True, congestion="paced").coding
+    assert coding is not None
+    assert coding.planned_packets[5] >= 5
 
 
 def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> None:

@@ -90,6 +90,15 @@ def test_a_queue_that_drains_in_a_wait_has_half_as_long_a_wait() -> None:
     assert sender.share == pytest.approx(48_000, rel=0.01)
 
 
+def test_a_queue_that_a_pause_of_the_source_left_empty_has_as_long_a_wait_as_before() -> None:
+    # Due at 1 s, the next packet comes at 5 s: that four packets are gone by then says little. A wait of 1 s again.
+    sender = Sender(Line(48_000))
+    together([sender], 1)
+    sender.next_ns = ns(5)
+    together([sender], 6.2)
+    assert [at / 1e9 for at in sorted(set(sender.sent_at))][:3] == [0, 5, 6]
+
+
 def test_a_queue_that_hardly_moves_in_a_wait_has_twice_as_long_a_wait() -> None:
     sender = Sender(Line(15))  # a hundred seconds a packet
     for _ in range(6):

@@ -413,6 +413,20 @@ def test_until_a_first_trial_is_heard_of_the_rate_of_before_is_gone_on_with() ->
         assert sent == pytest.approx(MARGIN * 75 if turn is Turn.SLOWER else 100)
 
 
+@pytest.mark.parametrize("turn", [Turn.SLOWER, Turn.FASTER])
+def test_a_rest_ends_a_trial_at_the_rate_of_before_it(turn: Turn) -> None:
+    # 10 packets a second come through, then 12.5 are tried in turns with 10.
+    pacing = PacingLimit(WIRE, alternates=True)
+    while pacing.turn is not turn:
+        pacing.update(
+            SlotReport(SLOT_S, ROUND * SLOT_S, True, 100.0 * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
+        )
+    assert pacing.limit == (12.5 if turn is Turn.FASTER else 10) * WIRE
+    parts.rest(pacing, 1.1)
+    assert (pacing.phase, pacing.turn) == (Phase.CRUISE, Turn.NONE)
+    assert pacing.limit == pytest.approx(11 * WIRE)
+
+
 @pytest.mark.parametrize("held", [False, True])
 def test_who_causes_losses_loses_of_a_rate_what_is_beyond_the_path(held: bool) -> None:
     # A twentieth is the channel's, then 0.3 until a trial begins. A path that carried no more than its slower rate

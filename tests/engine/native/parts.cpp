@@ -206,6 +206,7 @@ void bind_parts(py::module_& engine) {
         .def("add", &Dispersion::add, py::arg("segments"), py::arg("lost"))
         .def("skip", &Dispersion::skip)
         .def("times", &Dispersion::times);
+    m.def("rest", [](PacingLimit& limit, double grows) { limit.rest(grows); }, py::arg("limit"), py::arg("grows"));
     py::class_<Probe>(m, "Probe")
         .def(py::init<>())
         .def("update", &Probe::update, py::arg("used"), py::arg("standing"), py::arg("drained"), py::arg("slots"))
