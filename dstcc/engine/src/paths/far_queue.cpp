@@ -11,7 +11,7 @@ constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
 constexpr double kForgets = 1.0 / 16;          // of the line, in a round trip
 constexpr double kMostYields = 64;             // round trips
-constexpr Time kGrown = 32;                    // in the longest wait: more is growth
+constexpr Time kGrown = 32;                    // in the longest wait, from report to report: more is growth
 
 }  // namespace
 

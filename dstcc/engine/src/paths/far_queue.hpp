@@ -17,9 +17,10 @@
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //   held       where others keep it full, as CUBIC does, what one takes less they take more, and A falls with the pace. So where it has
-//              been full for kHeld round trips without growing and A is kLeft of the greatest, and where less stands than the
-//              target, the pace is kKeeps of the greatest A at least. Not after more than kGivesUp was lost in a round trip, since
-//              those others do not give way: for 1, 2, 4, .. round trips, and for 1 again after kWell times as long without
+//              been full for kHeld round trips, in which no report said that it grew by a 1/kGrown since the one before, and A is
+//              kLeft of the greatest, and where less stands than the target, the pace is kKeeps of the greatest A at least. Not after
+//              more than kGivesUp was lost in a round trip, since those others do not give way: for 1, 2, 4, .. round trips, and for
+//              1 again after kWell times as long without
 //
 // Before a gap in the contacts of the own line what stands is to last for the gap: the target is longer by it, but at most
 // kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is bounded
