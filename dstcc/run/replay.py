@@ -77,7 +77,8 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None
         )
     )
     if done.outcome is None:
-        raise DstccError(f"{run.path}: trial {trial!r} failed when it was repeated ({done.error})")
+        kind = RunError if done.refused else DstccError
+        raise kind(f"{run.path}: trial {trial!r} failed when it was repeated ({done.error})")
     _check_same(run, row, done.outcome.metrics.flat())
     return done.outcome
 

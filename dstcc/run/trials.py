@@ -117,6 +117,8 @@ class Trial:
     """Of one that was ended, what was seen until then; it has samples, but nothing of layers, playback and metrics."""
     traceback: str | None = None
     """Of one that failed, where."""
+    refused: bool = False
+    """Whether it failed for what the user asked for."""
 
     @property
     def id(self) -> str:
@@ -419,4 +421,6 @@ def _judged(trial: Trial, judge: Judge) -> Trial:
 
 def _failed(key: TrialKey, error: Exception, partial: Outcome | None = None) -> Trial:
     said = str(error) if isinstance(error, DstccError) else f"{type(error).__name__}: {error}"
-    return Trial(key, error=said, partial=partial, traceback=format_exc())
+    return Trial(
+        key, error=said, refused=isinstance(error, InputError), partial=partial, traceback=format_exc()
+    )
