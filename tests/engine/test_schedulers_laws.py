@@ -142,6 +142,12 @@ def test_ecf_does_not_wait_for_a_path_twice_as_fast_or_less():
     assert ecf(5, slow=(10, 45.0), delta=5) == rules.Ecf.WAIT
 
 
+def test_ecf_counts_what_is_unsent_beyond_the_slow_window():
+    # (1 + 15 / 100) × 20 < 30; all over the slow path takes 30 × 15 / 10 = 45 ≥ 2 × 20, a window of it 30.
+    assert ecf(15, fast=(100, 20.0), slow=(10, 30.0)) == rules.Ecf.WAIT
+    assert ecf(13, fast=(100, 20.0), slow=(10, 30.0)) == rules.Ecf.SEND_FOR_NOW
+
+
 def test_ecf_allows_for_how_much_the_rtts_vary():
     # δ = 20: (1 + k / 10) × 20 < 120 up to k = 50.
     assert ecf(49, delta=20) == rules.Ecf.WAIT
