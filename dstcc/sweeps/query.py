@@ -18,7 +18,7 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, RunErro
 from dstcc.parquet import UNREADABLE
 
 from .places import Place
-from .results import GLOB, check_parts, parts_in, settled_parts
+from .results import GLOB, check_parts, parts_in, read_steadily, settled_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -205,6 +205,10 @@ def memory_limit() -> int:
 
 def dataset(place: Place) -> ds.Dataset | None:
     """The study's parts as one table; ``None`` without any. Raises :class:`RunError` for one that cannot be read."""
+    return read_steadily(place, lambda: _dataset(place))
+
+
+def _dataset(place: Place) -> ds.Dataset | None:
     import pyarrow as pa
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
@@ -240,6 +244,10 @@ def rows_in(place: Place, parts: ds.Dataset, columns: Sequence[str] | None = Non
 
 def whole_table(place: Place) -> pa.Table:
     """All results, each trial once; raises :class:`RunError` for a part that cannot be read."""
+    return read_steadily(place, lambda: _whole_table(place))
+
+
+def _whole_table(place: Place) -> pa.Table:
     import pyarrow as pa
 
     parts = dataset(place)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,7 @@ from .places import SCHEMA, Place
 if TYPE_CHECKING:
     from .plan import Plan
 
+T = TypeVar("T")
 PART_ROWS = 1 << 16
 GLOB = "part-*.parquet"
 IDENTITY = ("key", "made_by")
@@ -40,6 +41,18 @@ IDENTITY = ("key", "made_by")
 def parts_in(folder: Path) -> list[Path]:
     """The parts in a folder, in a fixed order."""
     return sorted(folder.glob(GLOB))
+
+
+def read_steadily(place: Place, read: Callable[[], T]) -> T:
+    """What ``read`` makes of the parts, which :func:`settle` may replace meanwhile: then it reads those that are there
+    now."""
+    while True:
+        there = parts_in(place.trials)
+        try:
+            return read()
+        except RunError:
+            if parts_in(place.trials) == there:
+                raise
 
 
 def known_keys(place: Place) -> pa.Array:

@@ -24,6 +24,7 @@ from dstcc.sweeps.results import (
     missing,
     parts_in,
     read_part,
+    read_steadily,
     settle,
     settled_parts,
     write_part,
@@ -369,3 +370,25 @@ def test_a_damaged_part_is_not_taken_in(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="damaged"):
         take_in(mine, theirs)
     assert not parts_in(mine.others)
+
+
+def test_who_reads_while_parts_are_put_in_order_reads_those_that_are_there_then(
+    plan: Plan, tmp_path: Path
+) -> None:
+    place = begun(plan, folder(tmp_path / "mine"), [0])
+    fold(plan, place)
+    bring(plan, place, [1])
+    fold(plan, place)
+    read: list[list[Path]] = []
+
+    def keys() -> int:
+        read.append(parts_in(place.trials))
+        if len(read) == 1:
+            settle(plan, place)
+        return sum(read_part(part, ["key"]).num_rows for part in read[-1])
+
+    assert read_steadily(place, keys) == 2 and [len(parts) for parts in read] == [2, 1]
+    parts_in(place.trials)[0].write_bytes(b"PAR1")
+    with pytest.raises(RunError, match="damaged"):
+        read_steadily(place, keys)
+    assert len(read) == 3

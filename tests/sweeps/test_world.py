@@ -18,6 +18,7 @@ FOUND = {
     30: "the temporary file of a killed worker stayed in fresh/ for ever",
     1164: "a name that the disk could not flush passed for flushed",
     1228: "a trial's failure stayed beside its result, of a conductor that was killed between the two",
+    5671: "a reader found no part where another call had just put all in order",
 }
 """Seeds that found something, and what; all is mended."""
 

@@ -19,7 +19,7 @@ from dstcc.report.numbers import Unit, unit_for_row
 from dstcc.run.reading import typed
 from dstcc.sweeps.places import PROGRAMS, STUDY, TRAININGS, Place
 from dstcc.sweeps.query import dataset, rows_in
-from dstcc.sweeps.results import GLOB
+from dstcc.sweeps.results import GLOB, read_steadily
 from dstcc.sweeps.study import load_study
 from dstcc.version import __version__
 
@@ -164,7 +164,7 @@ def load_study_report(path: Path) -> StudyReport:
         names = tuple(sorted({file.stem for file in _scenarios(place)}))
         axes = (Axis("scenario", "scenario", names), *axes)
     shown = _metrics(place, about["kind"])
-    table = _read(place, axes, shown)
+    table = read_steadily(place, lambda: _read(place, axes, shown))
     rows = table.num_rows
     metrics = tuple(one for one in shown if rows and table[one.key].null_count < rows)
     algorithms = tuple(sorted(set(table["algorithm"].to_pylist()) if table.num_rows else ()))
