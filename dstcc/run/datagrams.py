@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.engine import Objects, Trace
 
@@ -32,6 +33,11 @@ MOST = 0xFFFF
 """Of packets in a range behind the newest, and missing before it: a wider hole ends an ACK."""
 
 
+def ranges_from(trace: Trace) -> NDArray[np.int64]:
+    """Where the ranges of each row begin, and where those of the last one end."""
+    return np.searchsorted(trace.range_row, np.arange(len(trace.t_ns) + 1))
+
+
 class Datagram(NamedTuple):
     """What is known of one, and how many bytes follow."""
 
@@ -46,7 +52,7 @@ class Datagrams:
 
     def __init__(self, trace: Trace, objects: Objects, mss_bytes: int) -> None:
         self._trace = trace
-        self._first: list[int] = np.searchsorted(trace.range_row, np.arange(len(trace.t_ns) + 1)).tolist()
+        self._first: list[int] = ranges_from(trace).tolist()
         self._known: dict[int, tuple[bytes, int]] = {}
         self._came: dict[tuple[int, int], int] = {}
         """When a packet of a sender was there first."""

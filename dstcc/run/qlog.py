@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dstcc.engine import Connection, Samples, Trace
 from dstcc.version import __version__
 
-from .datagrams import ACK_ARRIVED, DATA_SENT, WORD_AT
+from .datagrams import ACK_ARRIVED, DATA_SENT, WORD_AT, ranges_from
 from .datagrams import U32 as PROBES
 from .segments import (
     BESIDES,
@@ -132,7 +132,7 @@ def _packets(of: Connection, names: _Names, mss_bytes: int) -> Iterator[Event]:
     trace = of.trace
     columns = (trace.t_ns, trace.event, trace.fate, trace.syn, trace.sender, trace.number, trace.bytes)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    named = np.searchsorted(trace.range_row, np.arange(len(trace.t_ns) + 1))
+    named = ranges_from(trace)
     left: Counter[int] = Counter()
     for row, (t_ns, event, fate, syn, place, number, size) in enumerate(rows):
         sender = of.ends[place].path if of.ends else place

@@ -10,7 +10,7 @@ import numpy as np
 
 from dstcc.engine import Objects, Trace
 
-from .datagrams import ACK_ARRIVED, ACK_SENT, CARRIED, DATA_ARRIVED, Datagram
+from .datagrams import ACK_ARRIVED, ACK_SENT, CARRIED, DATA_ARRIVED, Datagram, ranges_from
 
 DATA, MEMBER, REPAIR, REPORT_ACK, CANCEL, REFUSAL_ACK = range(6)
 """Kinds of what is sent; a member is data of a matrix."""
@@ -44,7 +44,7 @@ class Segments:
     ) -> None:
         self._trace, self._mss, self._first_session, self._engine = trace, mss_bytes, first, engine
         self._sizes: list[int] = objects.payload_bytes.tolist()
-        self._range: list[int] = np.searchsorted(trace.range_row, np.arange(len(trace.t_ns) + 1)).tolist()
+        self._range: list[int] = ranges_from(trace).tolist()
         self._members: Counter[int] = Counter()
         self._repairs: Counter[int] = Counter()
         self._reports: dict[tuple[int, int, int], int] = {}
