@@ -79,8 +79,8 @@ fuzz: $(TESTING)  ## every reader of others' files and packets, RUNS=1000000 inp
 sweeps-world: $(TESTING)  ## sweeps in a simulated world with faults at every step, N=10000 runs that replay (half an hour)
 	$(BIN)/python -m tests.sweeps.world -n $(N)
 
-crash-memory: $(TESTING)  ## the same commands, of which one allocation fails
-	$(BIN)/python -m tests.crash.points -n $(POINTS) --memory
+crash-memory: $(TESTING)  ## the same commands, where an allocation fails in each function (20 minutes); ONLY=TEXT in those
+	$(BIN)/python -m tests.crash.points --memory $(if $(ONLY),--at '$(ONLY)') $(if $(filter file,$(origin POINTS)),,-n $(POINTS))
 
 crash: $(TESTING)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
 	$(BIN)/python -m tests.crash.points -n $(POINTS)

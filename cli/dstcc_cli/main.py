@@ -25,7 +25,7 @@ import click
 from dstcc.errors import DstccError, did_you_mean, printable, shortened
 from dstcc.version import __version__
 
-from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory
+from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory, unraised
 from .output import notice
 
 COMMANDS = {
@@ -122,18 +122,17 @@ class LazyGroup(click.Group):
     ) -> Any:
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
-        guard()
-        if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
-            sys.meta_path.insert(0, _NoPandas())
-        # pydantic would else read what each installed package declares, to find plugins
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-        others = frozenset(threading.enumerate())
+        try:
+            _prepare()
+            others = frozenset(threading.enumerate())
+        except MemoryError:
+            sys.exit(_fail(LACKS_MEMORY, 1))
         if sys.stdout is None:  # closed by whoever calls: `dstcc links >&-`
             sys.exit(_fail("stdout is closed; `> /dev/null` leaves the output out", 1))
         if not standalone_mode:
             return super().main(args, name, complete_var, standalone_mode=False, **extra)
         try:
-            with _terminable():
+            with _terminable(), unraised():
                 outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
                 sys.stdout.flush()
         except EXPLAINED as error:
@@ -143,6 +142,15 @@ class LazyGroup(click.Group):
                 raise
             _leave(_fail(LACKS_MEMORY, 1), others)
         sys.exit(outcome if isinstance(outcome, int) else 0)
+
+
+def _prepare() -> None:
+    """See to what is imported later."""
+    guard()
+    if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _NoPandas())
+    # pydantic would else read what each installed package declares, to find plugins
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
 
 class _NoPandas:

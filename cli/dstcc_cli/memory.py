@@ -6,6 +6,8 @@ import errno
 import os
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from mmap import mmap
 
@@ -22,7 +24,7 @@ LACKS_MEMORY = (
 OF_MEMORY = (
     "failed to map segment from shared object",
     "annot allocate memory",
-    "can't allocate memory",
+    "can't allocate",
     "can't start new thread",
     "Failed to launch worker thread",
     "failed to allocate data of size",
@@ -77,6 +79,22 @@ def guard() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not any(isinstance(one, _Guard) for one in sys.meta_path):
         sys.meta_path.insert(0, _Guard())
+
+
+@contextmanager
+def unraised() -> Iterator[None]:
+    """Say nothing of a MemoryError that nobody can catch, as of a generator that is closed: its result is there."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_value is None or not lacks_memory(unraisable.exc_value):
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 class _Guard:

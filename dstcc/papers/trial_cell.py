@@ -88,7 +88,8 @@ class TrialCell:
         backend.check(scenario, source, policies)
         (trial,) = iter_trials(scenario, source, judge, backend=backend, policies=policies, jobs=1)
         if trial.outcome is None:
-            raise RunError(f"{self.label}: the trial failed: {trial.error}")
+            kind = RunError if trial.refused else DstccError
+            raise kind(f"{self.label}: the trial failed: {trial.error}")
         if judge.warnings:
             raise DstccError(f"{self.label}: {judge.warnings[0]}")
         values = {name: number(value) for name, value in trial.outcome.metrics.flat().items()}

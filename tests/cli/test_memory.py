@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from dstcc_cli import memory
+from dstcc_cli.main import main
 from dstcc_cli.memory import BLAS_BYTES, OF_MEMORY, _Guard, lacks_memory
 
 from dstcc.errors import MissingCapabilityError
@@ -117,3 +118,37 @@ def test_openblas_is_imported_where_it_has_room(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(memory, "mmap", Room)
     assert _Guard().find_spec("scipy.linalg") is None
     assert asked == [(-1, 128 * MB)] and closed == [True]
+
+
+def unraised(error: Exception) -> None:
+    """Let an error be raised where nobody can catch it."""
+
+    class Closed:
+        def __del__(self) -> None:
+            raise error
+
+    Closed()
+
+
+def test_what_nobody_can_catch_is_said_but_for_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[BaseException | None] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda one: said.append(one.exc_value))
+    before, other, later = sys.unraisablehook, ValueError("x"), MemoryError()
+    with memory.unraised():
+        unraised(MemoryError())
+        unraised(other)
+    assert said == [other] and sys.unraisablehook is before
+    unraised(later)
+    assert said == [other, later], "as it was"
+
+
+def test_no_memory_before_a_command_begins_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("dstcc_cli.main.guard", none)
+    with pytest.raises(SystemExit) as end:
+        main(["doctor"])
+    assert end.value.code == 1 and capsys.readouterr().err == f"dstcc: {memory.LACKS_MEMORY}\n"

@@ -75,6 +75,7 @@ COMMANDS = {
         ("report", "old", "-o", "page.html"),
         needs=("good", "old"),
     ),
+    "report md": Command(("report", "good", "-o", "page.md"), "page.md", needs=("good",)),
     "report study": Command(("report", "swept", "-o", "page.html"), "page.html", needs=("swept",)),
     "export csv": Command(("export", "good", "--format", "csv", "-o", "tables"), "tables", needs=("good",)),
     "export qlog": Command(("export", "good", "--format", "qlog", "-o", "logs"), "logs", needs=("good",)),

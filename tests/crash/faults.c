@@ -2,18 +2,14 @@
  * lets the call fail. Armed from Python (tests/crash/points.py) by crash_arm(), so that the processes of many points are forks
  * of one that has imported everything.
  *
- * Allocations are counted apart, anywhere in the process: crash_memory() lets one of them fail (make crash --memory).
- *
  * Calls that count: opening a file to write, mkdir, write, pwrite, writev, ftruncate, fsync, fdatasync, rename, renameat2. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -76,96 +72,6 @@ static int struck_at(const char *what, int handle)
 		return 0;
 	path[length] = '\0';
 	return struck(what, path, "");
-}
-
-/* ------------------------------------------------------------------------------------------------------------- memory */
-
-void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-static long allocation, allocations = -1;
-
-extern void _ZSt17__throw_bad_allocv(void) __attribute__((noreturn));
-static struct {
-	uintptr_t begin, end;
-} ours[64];
-static int objects;
-
-/* Code of Python and of this project's extensions. Arrow, NumPy and others end the process where they get no memory. */
-static int of_ours(struct dl_phdr_info *object, size_t size, void *unused)
-{
-	const char *name = object->dlpi_name;
-
-	(void)size, (void)unused;
-	if (name[0] != '\0' && strstr(name, "/libpython") == NULL && strstr(name, "/dstcc/engine/_") == NULL &&
-	    strstr(name, "/dstcc_svc/_") == NULL)
-		return 0;
-	for (int part = 0; part < object->dlpi_phnum && objects < 64; part++)
-		if (object->dlpi_phdr[part].p_type == PT_LOAD && (object->dlpi_phdr[part].p_flags & PF_X)) {
-			ours[objects].begin = object->dlpi_addr + object->dlpi_phdr[part].p_vaddr;
-			ours[objects].end = ours[objects].begin + object->dlpi_phdr[part].p_memsz;
-			objects++;
-		}
-	return 0;
-}
-
-/* From now on the allocation of this number fails (0: none), of those that such code asks for; how many there were since the
- * call before. */
-long crash_memory(long number)
-{
-	long before = allocations;
-
-	objects = 0;
-	dl_iterate_phdr(of_ours, NULL);
-	allocation = number;
-	__atomic_store_n(&allocations, number < 0 ? -1 : 0, __ATOMIC_SEQ_CST);
-	return before;
-}
-
-static int refused(const void *from)
-{
-	int mine = 0;
-
-	if (allocations < 0)
-		return 0;
-	for (int one = 0; one < objects; one++)
-		mine |= (uintptr_t)from >= ours[one].begin && (uintptr_t)from < ours[one].end;
-	if (!mine || __atomic_add_fetch(&allocations, 1, __ATOMIC_SEQ_CST) != allocation)
-		return 0;
-	errno = ENOMEM;
-	return 1;
-}
-
-void *malloc(size_t size)
-{
-	return refused(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-	return refused(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-	return refused(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
-}
-
-/* operator new */
-void *_Znwm(size_t size)
-{
-	void *made = refused(__builtin_return_address(0)) ? NULL : __libc_malloc(size ? size : 1);
-
-	if (made == NULL)
-		_ZSt17__throw_bad_allocv();
-	return made;
-}
-
-void *_Znam(size_t size)
-{
-	void *made = refused(__builtin_return_address(0)) ? NULL : __libc_malloc(size ? size : 1);
-
-	if (made == NULL)
-		_ZSt17__throw_bad_allocv();
-	return made;
 }
 
 #define REAL(name) ((typeof(&name))dlsym(RTLD_NEXT, #name))

@@ -15,7 +15,10 @@ there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
 
 With --memory it is one of the allocations of Python, or of this project's extensions, that fails, whatever it is for:
 then the command ends with 1 and a reason, which may leave a whole run with a trial that failed, or is done as if
-nothing had happened. (Arrow and others end the process where an allocation of theirs fails.)
+nothing had happened. (Arrow and others end the process where an allocation of theirs fails.) A site is a function of
+this project within which something allocates, or an instruction of its compiled code. Each is struck once, in the
+command that comes to it first, at one of its first three allocations (with -n a sample of them; and beyond their
+number in the other commands that reach them, anywhere).
 
 And once for each command: all that was written below its folder was flushed to the disk before it got its name.
 """
@@ -25,13 +28,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import faulthandler
 import importlib
 import io
+import itertools
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import traceback
 from collections import Counter
@@ -50,21 +58,22 @@ from dstcc.sums import NAME, read_sums
 from .commands import COMMANDS, INPUTS, PASSING, WHEN_AND_WHERE, write_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_MEMORY = errno.ENOMEM
-ERRORS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "EIO": errno.EIO}
+LIMIT_S = 300.0
+"""No command takes a hundredth of it: it waits for something that does not come."""
+NAMES = {0: "SIGKILL", errno.ENOSPC: "ENOSPC", errno.EACCES: "EACCES", errno.EIO: "EIO"}
 
 
 def compiled() -> Path:
     """The library that is preloaded."""
     made = ROOT / "build/crash/faults.so"
-    source = Path(__file__).with_name("faults.c")
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+    sources = [Path(__file__).with_name(name) for name in ("faults.c", "allocations.c")]
+    if not made.exists() or made.stat().st_mtime < max(one.stat().st_mtime for one in sources):
         made.parent.mkdir(parents=True, exist_ok=True)
         part = made.with_name(f"faults.{os.getpid()}.so")
         subprocess.run(
             [
-                *("gcc", "-O1", "-Wall", "-Wextra", "-fexceptions", "-shared", "-fPIC", str(source)),
-                *("-o", str(part), "-ldl", "-lstdc++"),
+                *("gcc", "-O1", "-Wall", "-Wextra", "-fexceptions", "-shared", "-fPIC", *map(str, sources)),
+                *(f"-I{sysconfig.get_path('include')}", "-o", str(part), "-ldl", "-lstdc++"),
             ],
             check=True,
         )
@@ -84,22 +93,39 @@ def start(words: Sequence[str], *, keep: bool = True) -> subprocess.CompletedPro
 
 
 @dataclass(frozen=True)
+class Site:
+    """Where something is allocated."""
+
+    number: int
+    name: str
+    allocations: int
+    first: int
+    """How many allocations the command has before the first one here."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens at which call of a command (``error`` 0: its process ends), or at which allocation of a site."""
+
+    point: int = 0
+    error: int = 0
+    site: Site | None = None
+
+
+@dataclass(frozen=True)
 class Done:
     """How a command in a process of its own ended."""
 
     code: int
     """Below 0: by that signal."""
     said: str
-    calls: int
     log: tuple[tuple[str, str, str], ...]
-    allocations: int = 0
+    """Its calls."""
+    sites: tuple[Site, ...] = ()
 
 
-def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> Done:
-    """Run a dstcc command in a fork of this process, in ``folder``; at its call number ``point`` the fault strikes.
-
-    With :data:`NO_MEMORY` as the error it is the allocation of that number which fails.
-    """
+def run(folder: Path, words: Sequence[str], fault: Fault | None = None) -> Done:
+    """Run a dstcc command in a fork of this process, in ``folder``, where a fault may strike; sites need --memory."""
     library = ctypes.CDLL(None)
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as log:
         child = os.fork()
@@ -109,38 +135,53 @@ def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> D
                 os.dup2(said.fileno(), 1)
                 os.dup2(said.fileno(), 2)
                 os.chdir(folder)
-                code = _command(library, folder, words, (point, error), log.fileno())
+                code = _command(library, folder, words, fault or Fault(), log.fileno())
             except BaseException:
                 traceback.print_exc()
                 sys.stderr.flush()
             finally:
                 os._exit(code)
-        _, status = os.waitpid(child, 0)
+        _, status = _ended(child)
         said.seek(0)
         log.seek(0)
         lines = [line.split("\t") for line in log.read().decode().splitlines()]
-        noted = tuple((one[0], one[1], one[2]) for one in lines if len(one) == 3)
-        allocations = sum(int(path) for what, path, _ in noted if what == "allocations")
-        noted = tuple(one for one in noted if one[0] != "allocations")
-        code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        return Done(code, said.read().decode(errors="replace"), len(noted), noted, allocations)
+        calls = tuple((one[0], one[1], one[2]) for one in lines if one[0] != "site")
+        sites = tuple(
+            Site(int(number), name, int(count), int(first))
+            for what, numbers, name in lines
+            if what == "site"
+            for number, count, first in [numbers.split()]
+        )
+        return Done(os.waitstatus_to_exitcode(status), said.read().decode(errors="replace"), calls, sites)
 
 
-def _command(
-    library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: tuple[int, int], log: int
-) -> int:
-    point, error = fault if fault[1] != NO_MEMORY else (0, 0)
-    library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(error), log)
-    code, over = 70, ctypes.c_long(-1)
-    library.crash_memory(ctypes.c_long(fault[0] if fault[1] == NO_MEMORY else 0))
+def _ended(child: int) -> tuple[int, int]:
+    """Wait for a child, which says where it is and ends by SIGABRT if it does not end by itself."""
+    handle = os.pidfd_open(child)
+    try:
+        waited = select.poll()
+        waited.register(handle, select.POLLIN)
+        if not waited.poll(LIMIT_S * 1000):
+            os.kill(child, signal.SIGABRT)
+    finally:
+        os.close(handle)
+    return os.waitpid(child, 0)
+
+
+def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fault, log: int) -> int:
+    point = 0 if fault.site else fault.point
+    library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(fault.error), log)
+    code = 70
+    if "PYTHONMALLOC" in os.environ:
+        number = fault.site.number if fault.site else 0
+        library.crash_memory(os.fsencode(ROOT), ctypes.c_uint64(number), ctypes.c_long(fault.point))
     try:
         _main(words)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
-        allocations = library.crash_memory(over)
+        library.crash_memory_over(log)
         library.crash_arm(b"/nowhere", ctypes.c_long(0), ctypes.c_long(0), -1)
-        os.write(log, f"allocations\t{allocations}\t\n".encode())
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
@@ -228,7 +269,7 @@ class Bench:
         self.expected: dict[str, dict[str, bytes]] = {}
         self.old: dict[str, dict[str, bytes] | None] = {}
         self.calls: dict[str, int] = {}
-        self.allocations: dict[str, int] = {}
+        self.sites: dict[str, tuple[Site, ...]] = {}
         self.ends: Counter[int] = Counter()
         """How often a command that was struck ended with which code."""
         self.problems: list[str] = []
@@ -257,31 +298,34 @@ class Bench:
             done = self._must(run(folder, command.words))
             found = content(folder / command.output)
             assert found is not None
-            self.expected[name], self.calls[name] = found, done.calls
-            self.allocations[name] = done.allocations
+            self.expected[name], self.calls[name] = found, len(done.log)
+            self.sites[name] = done.sites
             self.problems += [
                 f"{name}: {path} has its name, and was not flushed" for path in unflushed(done.log)
             ]
 
-    def strike(self, name: str, point: int, what: str) -> Iterator[str]:
+    def strike(self, name: str, fault: Fault) -> Iterator[str]:
         """One point; a sentence for each thing that is not as it must be."""
-        of = self.allocations[name] if what == "ENOMEM" else self.calls[name]
-        command, where = COMMANDS[name], f"{name}, call {point} of {of}, {what}"
+        command, site, killed = COMMANDS[name], fault.site, not fault.site and fault.error == 0
+        where = f"{name}, call {fault.point} of {self.calls[name]}, {NAMES[fault.error]}"
+        if site:
+            where = f"{name}, allocation {fault.point} of {site.allocations} in {site.name}"
         with room(self.templates[name]) as folder:
             target = folder / command.output
+            before = content(folder)
             there = {one.name for one in folder.iterdir()}
-            done = run(folder, command.words, point, NO_MEMORY if what == "ENOMEM" else ERRORS[what])
+            done = run(folder, command.words, fault)
             self.ends[done.code] += 1
-            yield from (f"{where}: {rule}" for rule in self._after(name, target, done, what))
+            yield from (f"{where}: {rule}" for rule in self._after(name, target, done, fault))
             others = left_over(folder, there | {command.output})
             kept = f".{command.output}.kept"
-            if what != "SIGKILL" and (strange := [one for one in others if one != kept]):
+            if not killed and (strange := [one for one in others if one != kept]):
                 yield f"{where}: {', '.join(strange)} stayed"
             words = command.words
             if done.code == 0 or (content(target) == self.expected[name] and not command.before):
                 return
-            if what == "ENOMEM" and trials_failed(target):
-                return
+            if site and (trials_failed(target) or content(folder) == before):
+                return  # done, or as if it had not begun
             if kept in others or (command.grows and target.exists()):
                 words = (*words, *command.again)
             again = run(folder, words)
@@ -292,45 +336,82 @@ class Bench:
             if strange := left_over(folder, there | {command.output}):
                 yield f"{where}: after the same command again {', '.join(strange)} stayed"
 
-    def _after(self, name: str, target: Path, done: Done, what: str) -> Iterator[str]:
+    def _after(self, name: str, target: Path, done: Done, fault: Fault) -> Iterator[str]:
         try:
             found = content(target)
         except (ValueError, OSError) as error:
             yield f"{target.name} is torn ({error})"
             return
-        if what == "ENOMEM" and done.code == 1 and trials_failed(target):
+        if fault.site and done.code == 1 and trials_failed(target):
             return
         if found not in (self.old[name], self.expected[name]) and not COMMANDS[name].grows:
             yield f"{target.name} is neither the old nor the new version"
         if done.code == 0 and found != self.expected[name]:
             yield f"ended with 0, and {target.name} is not there"
         if "Traceback" in done.said:
-            yield f"a traceback: {done.said[-600:]}"
-        if what != "SIGKILL" and done.code != 0:
+            yield f"a traceback: {done.said[done.said.index('Traceback') :][-600:]}"
+        if (fault.site or fault.error) and done.code != 0:
             if done.code != 1:
-                yield f"ended with {done.code}: {done.said[-300:]}"
-            if what == "ENOMEM":
+                yield f"ended with {done.code}: {done.said[-3000 if done.code < 0 else -300 :]}"
+            if fault.site:
                 return
             if re.search(rf"(?<![\w.]){re.escape(target.name)}(?![\w.-])", done.said) is None:
                 yield f"the message does not name {target.name}: {done.said[-300:]}"
 
 
-def strike(names: Sequence[str], points: int, seed: int, memory: bool) -> tuple[Counter[int], list[str]]:
-    """So many random points, of calls or with ``memory`` of allocations; how they ended, and what was wrong."""
+def calls_to_strike(bench: Bench, points: int, rng: Random) -> Iterator[tuple[str, Fault]]:
+    """So many, of the commands in turn; two fifths are killed."""
+    for number in range(points):
+        name = bench.names[number % len(bench.names)]
+        error = (0, *NAMES)[rng.randrange(len(NAMES) + 1)]
+        yield name, Fault(rng.randint(1, bench.calls[name]), error)
+
+
+def allocations_to_strike(
+    bench: Bench, points: int | None, rng: Random, within: str
+) -> Iterator[tuple[str, Fault]]:
+    """So many, or one at each site whose name has ``within`` in it."""
+    first: dict[int, tuple[str, Site]] = {}
+    others: list[tuple[str, Site]] = []
+    reached = [(name, site) for name in bench.names for site in bench.sites[name] if within in site.name]
+    for name, site in sorted(reached, key=lambda one: (one[1].first, one[1].number, one[0])):
+        if first.setdefault(site.number, (name, site)) != (name, site):
+            others.append((name, site))
+    print(f"{len(first)} sites, {len(others)} in other commands too", flush=True)
+    order = list(first.values())
+    rng.shuffle(order)
+    rng.shuffle(others)
+    again = itertools.cycle((*others, *order))
+    for number, (name, site) in enumerate(itertools.chain(order, again)):
+        if number == (points or len(order)):
+            break
+        most = min(3, site.allocations) if number < len(order) else site.allocations
+        yield name, Fault(rng.randint(1, most), site=site)
+
+
+def strike(
+    names: Sequence[str], points: int | None, seed: int, within: str | None
+) -> tuple[Counter[int], list[str]]:
+    """So many random points: how they ended, and what was wrong.
+
+    They are calls, or allocations at the sites that have ``within`` in their names.
+    """
     rng = Random(seed)
     with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as home:
         bench = Bench(names, Path(home).resolve())
         wrong = list(bench.problems)
         print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
-        for number in range(points):
-            name = names[number % len(names)]
-            what = "ENOMEM" if memory else ("SIGKILL", *ERRORS)[rng.randrange(len(ERRORS) + 1)]
-            most = bench.allocations[name] if memory else bench.calls[name]
-            for finding in bench.strike(name, rng.randint(1, most), what):
+        drawn = (
+            calls_to_strike(bench, points or 1000, rng)
+            if within is None
+            else allocations_to_strike(bench, points, rng, within)
+        )
+        for number, (name, fault) in enumerate(drawn, start=1):
+            for finding in bench.strike(name, fault):
                 print(finding, flush=True)
                 wrong.append(finding)
-            if number % 100 == 99:
-                print(f"{number + 1} points", file=sys.stderr, flush=True)
+            if number % 100 == 0:
+                print(f"{number} points", file=sys.stderr, flush=True)
     return bench.ends, wrong
 
 
@@ -381,22 +462,27 @@ def _modules(folder: Path, words: Sequence[str]) -> list[str]:
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1)
-@click.option("-n", "--points", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("-n", "--points", type=click.IntRange(1), help="1000, or with --memory one for each site.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--memory", is_flag=True, help="An allocation fails instead of a call.")
+@click.option("--at", default="", help="With --memory only sites whose name has this text in it.")
 @click.option("--inside", is_flag=True, hidden=True)
-def main(names: tuple[str, ...], points: int, seed: int, memory: bool, inside: bool) -> None:
+def main(
+    names: tuple[str, ...], *, points: int | None, seed: int, memory: bool, at: str, inside: bool
+) -> None:
     """Strike."""
     if strange := [name for name in names if name not in COMMANDS]:
         raise click.UsageError(f"{strange[0]}: one of {', '.join(COMMANDS)}")
     if not inside:
-        words = [*names, "-n", str(points), "--seed", str(seed), *(["--memory"] if memory else [])]
+        words = [*names, "--seed", str(seed), *(["--memory", "--at", at] if memory else [])]
+        words += ["-n", str(points)] if points else []
         sys.exit(start(words, keep=False).returncode)
+    faulthandler.enable()
     _at_one_commit()
     _warm(names or tuple(COMMANDS))
-    ends, wrong = strike(names or tuple(COMMANDS), points, seed, memory)
+    ends, wrong = strike(names or tuple(COMMANDS), points, seed, at if memory else None)
     codes = ", ".join(f"{count} with {code}" for code, count in sorted(ends.items()))
-    print(f"{points} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings ({codes})")
+    print(f"{ends.total()} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings ({codes})")
     sys.exit(1 if wrong else 0)
 
 
