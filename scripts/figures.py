@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 INPUTS = ("bench", "docs", "examples", "experiments", "scripts", "tests")
 """What commands read, by paths relative to the repository's root; what they write stays in the scratch folder."""
-SAMPLE_S, MORE_S = 5.0, 40.0
+SAMPLE_S, MORE_S = 3.0, 40.0
 """Processor seconds of a sample in `make test`, and in `make test-slow`."""
 
 

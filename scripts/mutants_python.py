@@ -217,7 +217,7 @@ def operators() -> dict[str, Operator]:
 
 def mutants(module: Module, source: str, known: dict[str, Operator]) -> list[Mutant]:
     """All mutants of a module, in the order of their ranks; what stands in annotations is none."""
-    lines, silent, chosen = source.splitlines(), _silent(source), _lines_of(module, source)
+    lines, silent, chosen = source.splitlines(), _silent(source), lines_of(module, source)
     nodes = list(ast_nodes(parso.parse(source)))
     made: list[Mutant] = []
     for name, operator in sorted(known.items()):
@@ -264,7 +264,7 @@ def _guards(line: str, at: int) -> bool:
     return line[:at].endswith(GUARDS) or line[at:].startswith("*,")
 
 
-def _lines_of(module: Module, source: str) -> set[int]:
+def lines_of(module: Module, source: str) -> set[int]:
     """The lines that may be changed. ValueError for a function that is not there."""
     if not module.functions:
         return set(range(1, source.count("\n") + 2))

@@ -34,7 +34,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 DEAR = (
     *("iodst/held-out", "iodst/table-1", "papers/iodst/table-1", "physics/conjunction-2028"),
     *("demo/mars-two-links", "learning/held-out", "learning/training", "ltp/ltp", "papers/mpquic-rl/diverse"),
-    *("ltp/earth-mars", "physics/mro-x-pass"),
+    *("ltp/earth-mars", "physics/mro-x-pass", "relays/further-on", "missions/live-70m", "learning/base"),
     *("quic/bulk", "quic/ngtcp2", "quic/page", "quic/relay"),
     *("missions/areostationary", "missions/conjunction-weeks", "missions/handover", "missions/lunar-farside"),
     *("missions/mars-network", "missions/outage", "missions/relay-week", "missions/three-relays"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ TERMINAL = """
 """
 
 
+@cache
 def links(path: Path) -> set[Path]:
     """The files that a page links."""
     text = path.read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ def test_what_the_plan_names_is_there(script: ModuleType) -> None:
     assert not [test for one in plan.modules for test in one.tests if not (root / test).is_file()]
     for one in plan.modules:
         source = (root / one.path).read_text()
-        script.mutants(one, source, {})  # raises for a function that is not there
+        script.lines_of(one, source)  # raises for a function that is not there
         for wrong in script.written(one, source):  # raises for a text that is not there
             compile(wrong.source, one.path, "exec")
 

@@ -222,7 +222,8 @@ def test_a_label_is_no_formula_in_any_csv(scenario: Path) -> None:
 
 
 def test_a_run_that_is_hung_up_keeps_what_is_finished(scenario: Path) -> None:
-    words = [*DSTCC, "emulate", "s.toml", "-o", "run", "--seeds", "100000", "--congestion", "cubic"]
+    words = [*DSTCC, "emulate", "s.toml", "-o", "run", "--seeds", "100000", "--jobs", "1"]
+    words += ["--congestion", "cubic"]
     kept = signal.signal(
         signal.SIGHUP, signal.SIG_DFL
     )  # under nohup it is ignored, and a command leaves it so
@@ -234,7 +235,7 @@ def test_a_run_that_is_hung_up_keeps_what_is_finished(scenario: Path) -> None:
         until = time.monotonic() + 60
         while not list(scenario.parent.glob(".run.*")) and time.monotonic() < until:
             time.sleep(0.05)
-        time.sleep(1)
+        time.sleep(0.3)
         process.send_signal(signal.SIGHUP)
         try:
             _, said = process.communicate(timeout=60)

@@ -38,8 +38,9 @@ def test_a_sweep_its_report_and_a_question(tmp_path: Path, study: Path) -> None:
     }
     assert f"{TRIALS} of {TRIALS} trials of 2 points" in dstcc("sweep", study, "-o", out)
     assert "wrote" in dstcc("report", out, "-o", tmp_path / "page.html")
+    for ending in ("md", "csv", "json"):
+        dstcc("report", out, "-o", tmp_path / f"page.{ending}")
     for ending in ("html", "md", "csv", "json"):
-        dstcc("report", out, "-o", tmp_path / f"page.{ending}", "--force")
         dstcc("report", out, "-o", tmp_path / f"page.{ending}", "--force")
     count = "SELECT congestion, count(*) AS n, NULL AS nothing FROM trials GROUP BY ALL ORDER BY ALL"
     assert json.loads(dstcc("query", out, count, "--json"))[0] == {

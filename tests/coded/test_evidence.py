@@ -121,7 +121,7 @@ def test_it_lies_between_0_and_the_most_and_a_change_holds_until_all_is_gone() -
 )
 def test_one_probability_for_ever_is_hardly_ever_taken_for_change(probability: float) -> None:
     draws = np.random.default_rng(1)
-    seen = sum(over(draws.random(400 * PACKETS) < probability)[1] is not None for _ in range(40))
+    seen = sum(over(draws.random(400 * PACKETS) < probability)[1] is not None for _ in range(20))
     assert seen <= 1
 
 

@@ -531,7 +531,7 @@ def random_slots(seed: int, rounds: int) -> list[SlotReport]:
 
 def test_every_slot_is_the_arithmetics_to_the_last_bit() -> None:
     phases, limits = set(), set()
-    for seed in range(60):
+    for seed in range(30):
         alternates = seed % 2 == 1
         ours, reference = PacingLimit(WIRE, alternates), ReferenceLimit(WIRE, alternates=alternates)
         for slot in random_slots(seed, 60):
@@ -546,4 +546,4 @@ def test_every_slot_is_the_arithmetics_to_the_last_bit() -> None:
             phases.add(ours.phase)
             limits.add(ours.limit)
     assert phases == set(Phase)
-    assert len(limits) > 500
+    assert len(limits) > 250

@@ -40,7 +40,7 @@ def test_an_undo_takes_back_the_timeout_and_not_the_recovery_before_it():
 @pytest.mark.parametrize("rtt_s", [2_400.0, pytest.param(9_000.0, marks=pytest.mark.slow), 36_000.0])
 def test_delivery_rates_are_measured_at_any_round_trip(rtt_s):
     # BBR knows a link by its rate samples: at 40 minutes, beyond 146 minutes (2^32 times 2,048 ns) and at 10 hours.
-    rate_bps = 1.2e5
+    rate_bps = 3e4
     result = net.run(
         "bbr-scaled",
         net.link(rate_bps, rtt_s),

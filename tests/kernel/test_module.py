@@ -46,7 +46,7 @@ GROUPS = (
     "group_refusals",
     "group_held",
 )
-QUICK = ("state", "actions", "reports", "refusals", "group_settles", "group_refusals")
+QUICK = ("state", "actions", "refusals", "group_refusals")
 """Of both: for `make test`."""
 WALL_S = 120.0
 """Far above what the short checks take on a busy machine."""
@@ -80,7 +80,7 @@ def check(
 def test_the_law_in_the_kernel_is_the_simulators_and_the_module_does_as_it_says(
     kernel: Path, tmp_path: Path
 ) -> None:
-    """State, actions, reports, refusals, groups, a little of what is random."""
+    """State, actions, refusals, a little of what is random."""
     found = check(kernel, tmp_path, "law", *QUICK, "fuzz=100")
     assert found["law"]["digest"] == digest()
 

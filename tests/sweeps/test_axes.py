@@ -146,7 +146,7 @@ def test_keys_that_vary_together_have_as_many_values() -> None:
         ([3, 1, 2, 1, 3], "1"),
         ([{"a": 1}, {"a": 2}], None),
         ([{"a": 1}, "x", {"a": 1}], '{"a": 1}'),
-        ([*range(100_000), 99_999], "99999"),  # at once, though it is the last of many
+        ([*range(30_000), 29_999], "29999"),  # at once, though it is the last of many
     ],
 )
 def test_a_value_is_there_once(values: list[object], twice: str | None) -> None:

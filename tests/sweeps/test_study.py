@@ -179,7 +179,7 @@ VALUES = st.recursive(
 )
 
 
-@examples(40)
+@examples(24)
 @given(
     st.fixed_dictionaries(
         {"study": st.just({"scenario": "x.toml"}) | VALUES},

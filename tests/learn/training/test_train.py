@@ -83,12 +83,12 @@ def test_n_steps_and_n_more_are_2n_steps(tmp_path, short, recipe):
 
 
 def test_asked_to_stop_it_saves_and_goes_on(tmp_path, short):
-    asked = iter([False] * 30)
+    asked = iter([False] * 18)
     with pytest.raises(Interrupted):
-        _go(short, tmp_path / "run", 300, stop=lambda: next(asked, True))
-    assert _state(tmp_path / "run")[1]["steps"] == 120
-    _go(short, tmp_path / "run", 300, resume=True)
-    _go(short, tmp_path / "other", 300)
+        _go(short, tmp_path / "run", 140, stop=lambda: next(asked, True))
+    assert _state(tmp_path / "run")[1]["steps"] == 72
+    _go(short, tmp_path / "run", 140, resume=True)
+    _go(short, tmp_path / "other", 140)
     assert _state(tmp_path / "run") == _state(tmp_path / "other")
 
 
