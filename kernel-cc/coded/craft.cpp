@@ -139,6 +139,10 @@ void Craft::forget(std::uint32_t block) {
     words_[block].swap(none);
 }
 
+Time Craft::room_at(std::size_t link, Time now, std::uint32_t bytes) const {
+    return lines_[plan_.begins_as(link)].room_at(now, bytes);
+}
+
 Time Craft::queue_ns(std::size_t link, Time now) const { return lines_[plan_.begins_as(link)].at(now).queue_ns(now); }
 
 std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {

@@ -25,6 +25,7 @@ public:
 
     Time send(Time now, std::size_t subflow, std::int64_t number, std::uint32_t object, std::uint32_t order,
               std::uint16_t bytes, std::uint32_t header_bytes) override;
+    Time room_at(std::size_t link, Time now, std::uint32_t bytes) const override;
     Time queue_ns(std::size_t link, Time now) const override;
     std::int64_t queue_bytes(std::size_t link, Time now) const override;
     Time slot_ns(std::size_t link) const override;

@@ -39,6 +39,10 @@ public:
         advance(now);
         return line_;
     }
+    Time room_at(Time now, std::uint32_t bytes) {
+        advance(now);
+        return line_.room_at(now, bytes);
+    }
     const dstcc::Direction& line() const { return line_; }
     // What somebody else put on it keeps it until then.
     void occupy(Time until) { line_.occupy(until); }

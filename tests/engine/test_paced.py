@@ -275,6 +275,15 @@ def test_a_silent_path_is_passed_over_and_found_again_a_round_trip_after_it_is_b
     assert wire_rate(result, 915, 1000) == pytest.approx(RATE_BPS, rel=0.03)
 
 
+@pytest.mark.parametrize("senders", [1, 2, 4])
+def test_what_its_own_queue_has_no_room_for_stays_with_the_sender(senders: int) -> None:
+    """It goes when there is room: nothing is lost before the line, and the line is busy."""
+    shared = replace(far(), queue_bytes=2 * WIRE, subflows=senders)
+    result = trial(shared, video(1.5, 300, playout_s=2.5 * RTT_S), repair=(0.0,) * 3)
+    assert result.totals.dropped_queue_packets == 0
+    assert sum(wire_rate(result, 100, 300, s) for s in range(senders)) > 0.95 * RATE_BPS
+
+
 def test_it_follows_a_step_of_the_lines_rate_that_nobody_announced() -> None:
     stepped = far(hidden_t_ns=(0, ns(300), ns(600)), hidden_share=(1.0, 0.25, 1.0))
     result = trial(stepped, video(1.5, 900))

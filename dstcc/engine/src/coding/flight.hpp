@@ -125,6 +125,8 @@ public:
     }
     // What its own queue was around a packet that has left; for controls that use it.
     void watch_queue(Time now, const QueueSeen& seen);
+    // Its queue has room for the next packet then, which is due.
+    void wait_until(Time room) { tcp_.pacing_until_ns = room; }
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
     void finish_sending(bool starved, bool window_full);
 

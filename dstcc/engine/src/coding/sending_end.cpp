@@ -156,17 +156,26 @@ void CodedSendingEnd::handle_slot(Time now) {
     drop_expired();
 }
 
-// Onto its link, and into its own record.
-inline void CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+// Onto its link, and into its own record. False where it is kept: under a control that watches its own queue, what this has no room for
+// goes once there is room. Probes do not wait.
+inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
     Subflow& subflow = subflows_[s];
-    const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
-    const std::int64_t before = subflow.flight.wants_queue() ? subflow.out.queue_bytes(now_) : 0;
-    const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
-    if (wait >= 0) waits_.add(wait);
-    if (subflow.flight.wants_queue())
-        subflow.flight.watch_queue(
-            now_, {before, subflow.out.queue_bytes(now_), bytes + header_bytes_, now_ + subflow.out.queue_ns(now_)});
-    ++subflow.sent;
+    const std::uint32_t on_wire = bytes + header_bytes_;
+    const bool watches = subflow.flight.wants_queue();
+    const std::int64_t before = watches ? subflow.out.queue_bytes(now_) : 0;
+    const Time room = watches && block != kNoBlock ? subflow.out.room_at(now_, on_wire) : now_;
+    const bool kept = room > now_;
+    if (!kept) {
+        const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
+        const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
+        if (wait >= 0) waits_.add(wait);
+        ++subflow.sent;
+    }
+    if (watches)
+        subflow.flight.watch_queue(now_,
+                                   {before, subflow.out.queue_bytes(now_), on_wire, now_ + subflow.out.queue_ns(now_)});
+    if (kept) subflow.flight.wait_until(room);
+    return !kept;
 }
 
 // ---------------------------------------------------------------------------------------------------------- in runs
@@ -205,8 +214,9 @@ bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     }
     const bool last = objects_.payload_bytes[object] - layers_[object].offset <= transport_.mss_bytes;
     if (last && sent_[map_.block_of(object)].open_members == 1) return false;
+    packets_in_runs_ -= data_packets_;
     send_source(s, object);
-    ++packets_in_runs_;
+    packets_in_runs_ += data_packets_;
     if (flight.pacing_until() > now_) {
         paces_.set(s, flight.pacing_until());
     } else {
@@ -224,7 +234,7 @@ bool CodedSendingEnd::send_on(Time until) {
     std::int64_t left = objects_.payload_bytes[object] - layer.offset;
     if (left <= full || interleaved(number)) return false;
     BlockSending& block = sent_[number];
-    for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s), -1, -1, 0, 0};
+    for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s), false, -1, -1, 0, 0};
     until = std::min(until, next_until_ns_);
     std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
     while (left > full) {
@@ -234,29 +244,32 @@ bool CodedSendingEnd::send_on(Time until) {
         Going& going = going_[s];
         const Time now = going.pace_ns;
         if (now > until) break;
-        if (going.packets == 0) look_at(s, object);
+        if (!going.tried) look_at(s, object);
         Subflow& subflow = subflows_[s];
         if (now > going.until_ns) break;
         if (going.due_ns != kNever &&
             now + subflow.out.queue_ns(now) + subflow.out.slot_ns() + going.one_way_ns > going.due_ns)
             break;
         now_ = now;
-        put(s, in_block(number, 0), object, full);
-        if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
-        block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
-        ++going.packets;
-        left -= full;
+        going.tried = true;
+        if (put(s, in_block(number, 0), object, full)) {
+            note_main(block, s);
+            ++going.packets;
+            left -= full;
+        }
         going.pace_ns = subflow.flight.pacing_until();
         if (going.pace_ns <= now) stopped = s;
         if (going.pace_ns <= now || subflow.one_way_ns() != going.one_way_ns) break;
     }
     std::uint32_t sent = 0;
+    bool tried = false;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
-        if (going_[s].packets == 0) continue;
+        if (!going_[s].tried) continue;
+        tried = true;
         sent += going_[s].packets;
         paces_.set(s, s == stopped ? kNever : going_[s].pace_ns);
     }
-    if (sent == 0) return false;
+    if (!tried) return false;
     const std::int64_t bytes = std::int64_t{sent} * full;
     layer.offset += bytes;
     layer.sent_bytes += bytes;
@@ -419,10 +432,11 @@ void CodedSendingEnd::arm(std::size_t s) {
     if (at < timers_.at(s)) timers_.set(s, std::max(at, now_));
 }
 
-void CodedSendingEnd::transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
-    put(s, block, object, bytes);
+bool CodedSendingEnd::transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+    if (!put(s, block, object, bytes)) return false;
     ++data_packets_;
     if (first_send_ns_ < 0) first_send_ns_ = now_;
+    return true;
 }
 
 // The next packet of a layer's part.
@@ -432,6 +446,8 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     BlockSending& block = sent_[number];
     const std::int64_t payload = objects_.payload_bytes[object];
     const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
+    const std::uint32_t order = in_block(number, interleaved(number) ? block.source % map_.words(number) : 0);
+    if (!transmit(s, order, object, bytes)) return;
     if (layer.first_sent_ns < 0) {
         layer.first_sent_ns = now_;
         layer.subflow = static_cast<std::int16_t>(s);
@@ -440,14 +456,11 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     layer.sent_bytes += bytes;
     source_payload_ += bytes;
     backlog_ -= bytes;
-    const std::uint32_t order = in_block(number, interleaved(number) ? block.source % map_.words(number) : 0);
     if (interleaved(number)) ++word_of(order).under_way;
     ++block.source;
     ++block.under_way;
     block.symbol_bytes = std::max(block.symbol_bytes, bytes);
-    if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
-    block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
-    transmit(s, order, object, bytes);
+    note_main(block, s);
     Level& level = level_with(object);
     level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
@@ -461,6 +474,7 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
 void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
     BlockSending& block = sent_[number];
     const std::uint32_t order = in_block(number, next_word(number));
+    if (!transmit(s, order, kNoObject, block.symbol_bytes)) return;
     if (interleaved(number)) {
         WordSending& word = word_of(order);
         --word.waiting;
@@ -475,7 +489,6 @@ void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
     }
     repair_payload_ += block.symbol_bytes;
     turn_ = s + 1;
-    transmit(s, order, kNoObject, block.symbol_bytes);
 }
 
 // A probe that found no data to carry has a byte that says nothing.

@@ -168,8 +168,12 @@ private:
     void send_repair(std::size_t s, std::uint32_t block);
     void send_probe(std::size_t s);
     void look_at(std::size_t s, std::uint32_t object);
-    void put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
-    void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    static void note_main(BlockSending& block, std::size_t s) {
+        if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
+        block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
+    }
+    bool put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    bool transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
     // coding/admitting.cpp
     bool plans() const;
@@ -293,6 +297,7 @@ private:
     std::vector<Time> arrival_ns_;
     struct Going {
         Time pace_ns = kNever;            // of its next packet
+        bool tried = false;               // whether one was put on its link, or kept
         Time until_ns = -1, due_ns = -1;  // the last time at which one may go; when it must be there
         Time one_way_ns = 0;
         std::uint32_t packets = 0;

@@ -68,7 +68,7 @@ public:
         if (!known && queue_->known()) begin_slots(tcp, now);
         see_pause(now);
         left_ns_ = now;
-        sent_ += seen.packet;
+        if (seen.after > seen.before) sent_ += seen.packet;  // else the sender keeps it
         slot_wait_ = std::max(slot_wait_, seen.leaves_ns - now);
         close_slots(tcp, now);
         tcp.pacing_bytes_per_ns = pace();

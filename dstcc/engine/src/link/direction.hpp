@@ -78,6 +78,16 @@ public:
     // The same for one packet after another at the times of a run; full ones that find the line free all at once.
     void transmit(const Run& run, std::uint32_t bytes, RunPassage& out);
 
+    // When its queue has room for a packet: now, or once enough of what stands there has left.
+    Time room_at(Time now, std::uint32_t bytes) {
+        if (bytes != last_bytes_) measure(bytes);
+        const Time start = std::max(busy_ns_, now);
+        if (!full(now, start)) return now;
+        if (most_packets_ > 0) return departures_[departures_.size() - static_cast<std::size_t>(most_packets_)];
+        const Time excess = waiting_ns(now, start) + last_service_ns_ - limit_ns_;
+        return steady_rate_ ? now + excess : std::max(steps_.finish(now, excess), now + 1);
+    }
+
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
     Time busy_ns() const { return busy_ns_; }  // until when what was put on the line keeps it

@@ -45,6 +45,8 @@ public:
     }
     // A packet that takes its place on the line and says nothing.
     void pass(Time now, std::uint32_t bytes) const { down_->transmit(now, bytes); }
+    // When the queue has room for a packet of so many bytes on the wire: now, or later.
+    Time room_at(Time now, std::uint32_t bytes) const { return down_->room_at(now, bytes); }
     // How long a packet that comes now waits for its service, and what is before it.
     Time queue_ns(Time now) const { return down_->queue_ns(now); }
     std::int64_t queue_bytes(Time now) const { return down_->queue_bytes(now); }
