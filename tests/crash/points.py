@@ -170,6 +170,8 @@ def _ended(child: int) -> tuple[int, int]:
 
 
 def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fault, log: int) -> int:
+    import dstcc_cli.main  # noqa: F401 - what strikes is of the command
+
     point = 0 if fault.site else fault.point
     library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(fault.error), log)
     code = 70
