@@ -388,6 +388,10 @@ class Coding:
     (``engine/src/ltp/rate_rule.hpp``)."""
     table: tuple[float, ...] = ()
     """The rule ``table``: repair segments for each source segment, by the state of the feedback."""
+    asked: tuple[int, ...] = ()
+    """Objects that an earlier connection of a sender that restarted sent whole and nobody acknowledged."""
+    there_ns: tuple[int, ...] = ()
+    """Of each of these, when Earth has it; ``NEVER_NS``: not of that connection."""
 
 
 @dataclass(frozen=True)
@@ -698,6 +702,8 @@ class Connection:
     """Of each of these the layer, by its row in the trial's."""
     ends: tuple[Ends, ...] = ()
     """Of each sender, where nodes have custody; else all are the paths'."""
+    there_ns: tuple[int, ...] = ()
+    """Of the coded layers that its sender asks for: when they are on Earth."""
 
 
 @dataclass(frozen=True)

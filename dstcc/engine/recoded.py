@@ -16,11 +16,19 @@ if TYPE_CHECKING:
     from .config import Int64Array
 
 
-def coding_of(coding: Coding | None, rows: Int64Array) -> Coding | None:
-    """Of these objects alone; periods are numbered without gaps."""
+def coding_of(coding: Coding | None, rows: Int64Array, asked: Int64Array) -> Coding | None:
+    """Of these objects alone; periods are numbered without gaps. Of each object: when it is on Earth, if the sender
+    asks for it, or else -1."""
     if coding is None or not len(coding.period):
         return coding
-    return replace(coding, period=np.unique(coding.period[rows], return_inverse=True)[1])
+    there_ns = asked[rows]
+    asks = np.flatnonzero(there_ns >= 0)
+    return replace(
+        coding,
+        period=np.unique(coding.period[rows], return_inverse=True)[1],
+        asked=tuple(asks.tolist()),
+        there_ns=tuple(there_ns[asks].tolist()),
+    )
 
 
 def joined_coding(

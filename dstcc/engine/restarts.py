@@ -6,7 +6,9 @@
     kept    with a spool: of each layer what was not acknowledged (:class:`~dstcc.engine.config.Ledger`), to be sent
             once there is a connection again; what is captured meanwhile waits there too.
             Without: only what is captured after the boot
-    coded   blocks of layers, and matrices of ``ltp``, end with their connection: what is sent again is coded anew
+    coded   blocks of layers, and matrices of ``ltp``, end with their connection: what is sent again is coded anew. Of
+            coded layers that were sent whole the sender asks first whether they are there
+            (``engine/src/coding/asking.cpp``)
 
 What arrives after a restart is found by the same trial with links that are dark from then on.
 
@@ -79,6 +81,8 @@ class _Stretch:
     """The same with what was in flight then: what Earth has of it in the end."""
     objects: Objects
     """What it had to send."""
+    there_ns: tuple[int, ...]
+    """Of what it asked for, when that is on Earth."""
 
 
 def with_restarts(
@@ -102,6 +106,7 @@ def with_restarts(
     release, rows = objects.release_ns, everything
     acknowledged, again = np.zeros_like(objects.payload_bytes), np.zeros_like(objects.payload_bytes)
     dead = np.zeros(len(rows), dtype=np.bool_)  # given up, by choice or by the restart
+    there_ns = np.full(len(rows), NEVER_NS)  # when Earth has it of a connection before
     stretches: list[_Stretch] = []
     earlier: Earlier | None = None
     for at_ns in (*restarts.at_ns, NEVER_NS):
@@ -112,7 +117,8 @@ def with_restarts(
             release_ns=release[rows],
             deadline_ns=objects.deadline_ns[rows],
         )
-        coding = coding_of(config.coding, rows)
+        sent_whole = again >= objects.payload_bytes - acknowledged
+        coding = coding_of(config.coding, rows, np.where(sent_whole, there_ns, -1))
         one = replace(
             config,
             objects=left,
@@ -126,12 +132,15 @@ def with_restarts(
         sent = run(one if last else replace(one, duration_ns=at_ns))
         over = last or sent.end_ns < at_ns
         heard = sent if over else (unseen or run)(_dark_from(one, at_ns))
-        stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard, left))
+        there = coding.there_ns if coding is not None else ()
+        stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard, left, there))
         dead[rows] |= sent.objects.given_up > 0
         begin_ns = at_ns + restarts.boot_ns
         if over or sent.ledger is None or begin_ns >= config.duration_ns:
             break
         earlier = _with_entered(config, earlier, heard)
+        complete = heard.objects.complete_ns
+        there_ns[rows] = np.minimum(there_ns[rows], np.where(complete < 0, NEVER_NS, complete))
         known = sent.ledger.acknowledged_bytes
         again[rows] = np.maximum(sent.ledger.begun_bytes, again[rows]) - known
         acknowledged = acknowledged.copy()
@@ -231,7 +240,7 @@ def _connection(one: _Stretch) -> Connection:
     }
     row = np.cumsum(kept) - 1
     trace = replace(trace, **columns, range_row=row[trace.range_row[named]], ranges=trace.ranges[named])
-    return Connection(trace, one.objects, one.rows)
+    return Connection(trace, one.objects, one.rows, there_ns=one.there_ns)
 
 
 def _joined_objects(

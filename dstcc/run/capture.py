@@ -86,7 +86,7 @@ class _Packets:
         self._first_port = FIRST_SENDER_PORT + number * trace.senders
         self._datagrams: Datagrams | Segments | None = None
         if trace.transport == "coded":
-            self._datagrams = Datagrams(trace, objects, mss_bytes)
+            self._datagrams = Datagrams(trace, objects, mss_bytes, connection.there_ns)
         elif trace.transport == "ltp":
             engine = ENGINE + number if connection.ends else ENGINE
             self._datagrams = Segments(trace, objects, mss_bytes, first=1 + layers_before, engine=engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ U8 = 0xFF
 CARRIED = 0
 MOST = 0xFFFF
 """Of packets in a range behind the newest, and missing before it: a wider hole ends an ACK."""
+ASKED_REPORTS = 3
+"""Of a sender: so many say which of the layers that are asked for are there (``engine/src/coding/flight.hpp``)."""
 
 
 def ranges_from(trace: Trace) -> NDArray[np.int64]:
@@ -50,8 +52,9 @@ class Datagram(NamedTuple):
 class Datagrams:
     """Those of the own senders of a trial, by the row of its trace."""
 
-    def __init__(self, trace: Trace, objects: Objects, mss_bytes: int) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, objects: Objects, mss_bytes: int, there_ns: Sequence[int] = ()) -> None:
+        self._trace, self._there_ns = trace, np.array(there_ns, dtype=np.int64)
+        self._answers: Counter[int] = Counter()
         self._first: list[int] = ranges_from(trace).tolist()
         self._known: dict[int, tuple[bytes, int]] = {}
         self._came: dict[tuple[int, int], int] = {}
@@ -105,9 +108,14 @@ class Datagrams:
             older.append(struct.pack("<HH", after - high, min(high - low, MOST)))
             if high - low > MOST:
                 break
-        waited = int(self._trace.t_ns[row]) - came
-        said = struct.pack("<IqqHHI", end & U32, waited, came - left, 1 + len(older), 0, end - begin)
-        return _common(ACK, sender) + said + b"".join(older), 0
+        at_ns, there = int(self._trace.t_ns[row]), b""
+        if self._answers[sender] < ASKED_REPORTS:
+            there = np.packbits(self._there_ns <= at_ns, bitorder="little").tobytes()
+            self._answers[sender] += 1
+        said = struct.pack(
+            "<IqqHHI", end & U32, at_ns - came, came - left, 1 + len(older), len(there), end - begin
+        )
+        return _common(ACK, sender) + said + b"".join(older) + there, 0
 
 
 class _Packets:

@@ -11,7 +11,7 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
       store_(catalogue_, std::move(check)),
       headers_(map.blocks(), plan.engine.objects.size()),
       ranges_(plan.paths.size()),
-      receiving_(plan.engine.objects, dstcc::ErasureCode::kMds, plan.engine.seed, map, headers_,
+      receiving_(plan.engine.objects, plan.engine.coding, plan.engine.seed, map, headers_,
                  static_cast<std::uint32_t>(plan.engine.transport.header_bytes),
                  plan.engine.transport.constants.delayed_ack, delayed_acks),
       next_(plan.paths.size(), 0) {
@@ -80,10 +80,13 @@ void Earth::send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint
     if (ack.kind == dstcc::kSyn)
         put_answer(static_cast<std::uint8_t>(subflow), ack.echo_ns, ack.one_way_ns, answer_);
     else {
-        dstcc::PacketAck said = ranges_[subflow].say(dstcc::Named::unpack(ack.delivered), ack.cumulative);
+        const dstcc::Named named = dstcc::Named::unpack(ack.delivered);
+        dstcc::PacketAck said = ranges_[subflow].say(named, ack.cumulative);
         said.wait_ns = ack.echo_ns;
         said.one_way_ns = ack.one_way_ns;
-        put_ack(static_cast<std::uint8_t>(subflow), said, answer_);
+        std::vector<bool> there;
+        if (named.answer > 0) there = receiving_.there(subflow, named.answer);
+        put_ack(static_cast<std::uint8_t>(subflow), said, there, answer_);
     }
     const std::size_t link = plan_.paths[subflow].link;
     uplinks_[uplink_[link]].transmit(now, bytes);

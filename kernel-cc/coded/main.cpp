@@ -126,12 +126,15 @@ private:
         for (const auto& one : come(craft_, subflows_, look)) {
             timers(one.at);
             craft_now_ = std::max(craft_now_, one.at);
-            const auto heard = read_heard(craft_.sent(), one.bytes.data(), one.bytes.size(), refused_);
+            const auto heard =
+                read_heard(craft_.sent(), config_.coding.asked.size(), one.bytes.data(), one.bytes.size(), refused_);
             if (!heard) continue;
             if (heard->kind == Kind::kAnswer)
                 sending_.handle_established(craft_now_, heard->subflow, std::min(heard->echo, craft_now_));
-            else
+            else {
+                if (!heard->there.empty()) sending_.handle_answer(craft_now_, heard->subflow, heard->there);
                 sending_.handle_ack(craft_now_, heard->subflow, heard->ack);
+            }
         }
         timers(look);
     }

@@ -77,7 +77,8 @@ void put_answer(std::uint8_t subflow, Time sent, Time took, std::vector<std::uin
 }
 
 // Of a range as many of the newest packets are named as fit; behind a wider hole nothing is.
-void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, std::vector<std::uint8_t>& to) {
+void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, const std::vector<bool>& there,
+             std::vector<std::uint8_t>& to) {
     begin(Kind::kAck, subflow, kAckBytes, to);
     const dstcc::Range& newest = ack.ranges[ack.count - 1];
     set(&to[8], static_cast<std::uint32_t>(newest.end));
@@ -99,6 +100,11 @@ void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, std::vector<std:
         }
     }
     set(&to[28], named);
+    const std::size_t end = to.size(), bytes = (there.size() + 7) / 8;
+    set(&to[30], static_cast<std::uint16_t>(bytes));
+    to.resize(end + bytes, 0);
+    for (std::size_t i = 0; i < there.size(); ++i)
+        to[end + i / 8] |= static_cast<std::uint8_t>(static_cast<unsigned>(there[i]) << i % 8);
     seal(to);
 }
 
@@ -166,13 +172,13 @@ std::optional<Data> read_data(const Catalogue& of, const std::uint8_t* bytes, st
     return coded ? std::optional(data) : refuse();
 }
 
-std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, const std::uint8_t* bytes, std::size_t size,
-                                Refused& refused) {
+std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, std::size_t asked, const std::uint8_t* bytes,
+                                std::size_t size, Refused& refused) {
     if (!ours(bytes, size)) {
         ++refused.damaged;
         return std::nullopt;
     }
-    Heard heard{static_cast<Kind>(bytes[2]), bytes[3], 0, {}};
+    Heard heard{static_cast<Kind>(bytes[2]), bytes[3], 0, {}, {}};
     const auto refuse = [&]() {
         ++refused.fields;
         return std::nullopt;
@@ -185,7 +191,11 @@ std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, const std
     }
     if (heard.kind != Kind::kAck || size < kAckBytes) return refuse();
     const std::size_t named = get<std::uint16_t>(bytes + 28);
-    if (named == 0 || named > dstcc::kAckRanges || size != kAckBytes + kAckRangeBytes * (named - 1)) return refuse();
+    const std::size_t answer = get<std::uint16_t>(bytes + 30), ranges = kAckBytes + kAckRangeBytes * (named - 1);
+    if (named == 0 || named > dstcc::kAckRanges || size != ranges + answer) return refuse();
+    if (answer > 0 && answer != (asked + 7) / 8) return refuse();
+    for (std::size_t i = 0; answer > 0 && i < asked; ++i)
+        heard.there.push_back((bytes[ranges + i / 8] >> i % 8 & 1) != 0);
     const std::int64_t used = sent[heard.subflow];
     dstcc::PacketAck& ack = heard.ack;
     ack.wait_ns = get<Time>(bytes + 12);

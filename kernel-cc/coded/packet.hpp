@@ -6,8 +6,9 @@
 //             then a symbol. A SYN has no symbol, a probe one byte in its place
 //   symbol    object 4, offset 4, the object's bytes 4, payload's bytes 2, zeros 2; the payload. That of a repair packet is a
 //             sum of the word's symbols, each filled up with zeros, so that what they say of themselves is brought back, too
-//   ACK       largest number + 1 4, the receiver's wait 8, what the largest took 8, ranges 2, zeros 2, packets of the newest
-//             range 4; for each older one what is missing between 2 and its packets 2
+//   ACK       largest number + 1 4, the receiver's wait 8, what the largest took 8, ranges 2, bytes of an answer 2, packets of the
+//             newest range 4; for each older one what is missing between 2 and its packets 2; the answer: a bit for each layer
+//             that the sender asks for (coding/asking.cpp), of a byte the lowest first
 //   answer    of a SYN: its time of sending 8, what it took 8, zeros 4
 #pragma once
 
@@ -59,7 +60,8 @@ struct Data {
 // The datagram's headers; its symbol follows, then seal() it.
 void put(const DataHeader& header, std::vector<std::uint8_t>& to);
 void put_answer(std::uint8_t subflow, Time sent, Time took, std::vector<std::uint8_t>& to);
-void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, std::vector<std::uint8_t>& to);
+void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, const std::vector<bool>& there,
+             std::vector<std::uint8_t>& to);
 void seal(std::vector<std::uint8_t>& datagram);
 
 // Why datagrams were not used.
@@ -89,14 +91,15 @@ bool fits(const Catalogue& of, const Piece& piece, std::uint32_t block);
 // A data packet, unless it is refused: any bytes may come in.
 std::optional<Data> read_data(const Catalogue& of, const std::uint8_t* bytes, std::size_t size, Refused& refused);
 
-// An ACK or an answer, unless it is refused. `sent`: numbers that were used, by subflow.
+// An ACK or an answer to a SYN, unless it is refused. `sent`: numbers that were used, by subflow; `asked`: so many layers.
 struct Heard {
     Kind kind;
     std::size_t subflow;
     Time echo = 0;  // of an answer
     dstcc::PacketAck ack;
+    std::vector<bool> there;  // an answer to what is asked; none: it has none
 };
-std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, const std::uint8_t* bytes, std::size_t size,
-                                Refused& refused);
+std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, std::size_t asked, const std::uint8_t* bytes,
+                                std::size_t size, Refused& refused);
 
 }  // namespace coded

@@ -264,16 +264,17 @@ def test_a_restart_after_the_end_changes_nothing() -> None:
 CODED: dict[str, Any] = {"mode": "coded", "handshake": False, "coding": Coding(np.arange(80), S, (0.1,))}
 
 
-def test_coded_layers_that_are_not_acknowledged_are_coded_and_sent_anew() -> None:
-    result = simulate(config(**CODED))
+def test_coded_layers_that_do_not_arrive_are_coded_and_sent_anew() -> None:
+    """All that leaves from 38.9 s on is lost."""
+    dark = link(RATE_BPS, 10.0, queue_bdp=3, unannounced_ns=((ns(38.9), ns(50.0)),))
+    result = simulate(config(links=(dark,), **CODED))
     assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
     repeated = np.zeros(80)
-    repeated[39:49] = PACKETS
+    repeated[38:49] = PACKETS
     assert result.objects.retransmissions.tolist() == repeated.tolist()
     assert (result.objects.sent_bytes / MSS).tolist() == (PACKETS + repeated).tolist()
     complete_s = result.objects.complete_ns / S
-    assert complete_s[39:49] == pytest.approx(np.arange(39, 49) + 1.4 + 5, abs=0.2)
-    assert complete_s[49] == pytest.approx(49.9 + 7 + 4.8 + 5, abs=0.3)  # ten chunks of 44
+    assert complete_s[49] == pytest.approx(49.9 + 7 + 0.4 + 5, abs=0.2)  # not behind the others
 
 
 def test_coded_layers_without_a_spool_are_lost_with_what_is_captured_while_it_boots() -> None:
@@ -291,7 +292,8 @@ def test_rows_of_blocks_are_those_of_one_connection_after_another() -> None:
     )  # the second has those that the first could not know to be there
     assert coding.block.tolist() == [*range(39), *range(80, 121)]
     assert coding.source_packets[:80].tolist() == [PACKETS] * 49 + [0] * 31
-    assert (coding.source_packets[80:] == PACKETS).all() and coding.whole[coding.source_packets > 0].all()
+    assert (coding.source_packets[80:] == [0] * 10 + [PACKETS] * 31).all()
+    assert coding.whole[coding.source_packets > 0].all()
     assert result.totals.repair_payload_bytes == coding.repair_bytes.sum()
     assert result.totals.delivered_payload_bytes == result.objects.delivered_bytes.sum()
 

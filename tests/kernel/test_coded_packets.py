@@ -271,6 +271,19 @@ def test_a_damaged_datagram_is_dropped(mission: Mission) -> None:
     assert counts["heard_damaged"] == len(damaged)
 
 
+def test_an_answer_has_a_bit_for_each_layer_that_is_asked_for(mission: Mission) -> None:
+    """The reader asks for twelve: two bytes, which its ACK names, or none."""
+
+    def ack(named: int, answer: bytes) -> bytes:
+        head = struct.pack("<HBBI", MAGIC, ACK, 0, 0) + struct.pack("<IqqHHI", 5, 0, 10, 1, named, 5)
+        return sealed(head + answer)
+
+    fine = [ack(2, b"\xff\x0f"), ack(2, bytes(2)), ack(0, b"")]
+    bad = [ack(3, bytes(3)), ack(1, bytes(1)), ack(2, b""), ack(0, bytes(2)), ack(2, bytes(3))]
+    assert mission.read(fine)["heard_fields"] == 0
+    assert mission.read(bad)["heard_fields"] == len(bad)
+
+
 def test_any_bytes_are_read_without_harm(mission: Mission) -> None:
     """Also those whose CRC is right: all fields are drawn, most of them near what is possible."""
     draw = random.Random(2)

@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if ((what & 2) != 0) store.forget(dstcc::kNever - 1);
         const auto exact = std::make_unique<std::uint8_t[]>(datagram.size());  // a byte beyond it is seen
         if (!datagram.empty()) std::memcpy(exact.get(), datagram.data(), datagram.size());
-        coded::read_heard({1000, 3}, exact.get(), datagram.size(), heard);
+        coded::read_heard({1000, 3}, 12, exact.get(), datagram.size(), heard);
         const auto read = coded::read_data(catalogue, exact.get(), datagram.size(), refused);
         if (!read) continue;
         if (read->header.kind != coded::Kind::kSource && read->header.kind != coded::Kind::kRepair) continue;

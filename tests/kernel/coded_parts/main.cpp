@@ -136,7 +136,7 @@ int read(const char* path) {
         const auto bytes = std::make_unique<std::uint8_t[]>(size);  // no byte more, so that a reader beyond it is seen
         if (std::fread(bytes.get(), 1, size, stdin) != size) return 2;
         if (size <= 1) store.forget(size == 0 ? 0 : dstcc::kNever - 1);
-        coded::read_heard({1000}, bytes.get(), size, heard);
+        coded::read_heard({1000}, 12, bytes.get(), size, heard);
         const auto data = coded::read_data(catalogue, bytes.get(), size, refused);
         if (!data) continue;
         const coded::Kind kind = data->header.kind;

@@ -36,7 +36,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       path_plans_(links.size()),
       sending_({config.transport, config.objects, config.coding, config.begin_ns, config.duration_ns}, map_, headers_,
                places.timers, places.timers.from(ranges_.size())),
-      receiving_(config.objects, config.coding.code, config.seed, map_, headers_,
+      receiving_(config.objects, config.coding, config.seed, map_, headers_,
                  static_cast<std::uint32_t>(config.transport.header_bytes), config.transport.constants.delayed_ack,
                  places.answers) {
     wires_.reserve(links.size());  // transmitters point at them
@@ -152,6 +152,7 @@ bool Coded::hear(Time now, std::size_t link) {
     }
     const std::int64_t reference = sending_.subflow(s).flight.tcp().snd_una;
     const std::int64_t end = widen(reference, packet.cumulative);
+    if (said.answer > 0) sending_.handle_answer(now, s, receiving_.there(s, said.answer));
     if (runs_ && sending_.hear_next(now, s, {ranges_[s].begin(said.newest), end}, packet.echo_ns, one_way)) return true;
     PacketAck ack = ranges_[s].say(said, end);
     ack.wait_ns = packet.echo_ns;
@@ -169,8 +170,9 @@ Time Coded::counts_until(Time now, Time until) const {
         const std::int64_t last = flight.counts_until();
         std::int64_t known = flight.tcp().snd_una, place = -1;
         const auto counts = [&](const AckPacket& ack, std::int64_t said) {
-            const std::int64_t newest = Named::unpack(said).newest;
-            if (ack.kind != kPlain || (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
+            const auto [newest, count, answer] = Named::unpack(said);
+            if (ack.kind != kPlain || answer > 0 ||
+                (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
                 return false;
             const std::int64_t before = known;
             place = newest;

@@ -31,7 +31,8 @@
 
 namespace dstcc {
 
-constexpr int kAckRanges = 32;  // in an ACK, at most
+constexpr int kAckRanges = 32;    // in an ACK, at most
+constexpr int kAskedReports = 3;  // of a path, its first: they say which of the layers that a sender asks for are there
 
 // What an ACK of packets says.
 struct PacketAck {

@@ -12,9 +12,13 @@ namespace dstcc {
 struct Named {
     std::int64_t newest;  // its place
     int count;
+    int answer = 0;  // which answer to what is asked it has, from 1 on; 0: none
 
-    static Named unpack(std::int64_t packed) { return {packed / kPlaces, static_cast<int>(packed % kPlaces)}; }
-    std::int64_t pack() const { return newest * kPlaces + count; }
+    static Named unpack(std::int64_t packed) {
+        const std::int64_t named = packed / (kAskedReports + 1);
+        return {named / kPlaces, static_cast<int>(named % kPlaces), static_cast<int>(packed % (kAskedReports + 1))};
+    }
+    std::int64_t pack() const { return (newest * kPlaces + count) * (kAskedReports + 1) + answer; }
 
 private:
     static constexpr int kPlaces = 2 * kAckRanges;

@@ -14,11 +14,11 @@ constexpr std::uint32_t kAckBytes = 8,
 
 }  // namespace
 
-CodedReceivingEnd::CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed,
+CodedReceivingEnd::CodedReceivingEnd(const ObjectsConfig& objects, const CodingConfig& coding, std::uint64_t seed,
                                      const BlockMap& blocks, const BlockHeaders& headers, std::uint32_t header_bytes,
                                      Time ack_delay, Timers delayed_acks)
     : objects_(objects),
-      code_(code),
+      coding_(coding),
       seed_(seed),
       map_(blocks),
       headers_(headers),
@@ -97,11 +97,11 @@ void CodedReceivingEnd::try_block(std::uint32_t number) {
 }
 
 bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
-    const double draw = code_ == ErasureCode::kMds ? 1.0 : Stream(seed_, kStreamDecode, number).uniform(0);
+    const double draw = coding_.code == ErasureCode::kMds ? 1.0 : Stream(seed_, kStreamDecode, number).uniform(0);
     const std::uint32_t source = headers_.source[number], words = map_.words(number);
-    if (words == 1) return brings_back(code_, blocks_[number].packets, source, draw);
+    if (words == 1) return brings_back(coding_.code, blocks_[number].packets, source, draw);
     for (std::uint32_t w = 0; w < words; ++w)
-        if (!brings_back(code_, words_[map_.word(number, w)], in_word(source, w, words), draw)) return false;
+        if (!brings_back(coding_.code, words_[map_.word(number, w)], in_word(source, w, words), draw)) return false;
     return true;
 }
 
@@ -110,7 +110,7 @@ void CodedReceivingEnd::answer(std::size_t i) {
     const Named said = named_next(to);
     if (to.reports) {
         const Time fits =
-            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(said.count)));
+            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to, said.count)));
         if (fits > now_) return set_due(i, fits);
     }
     send_ack(i, said);
@@ -120,20 +120,34 @@ void CodedReceivingEnd::answer(std::size_t i) {
 Named CodedReceivingEnd::named_next(const Receiver& to) const {
     if (!to.reports) return {to.ranges->newest(), to.ranges->named(to.ranges->newest(), 0)};
     const std::int64_t newest = to.ranges->next_report(to.told.front());
-    const double room = (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(1)) / kAckRangeBytes;
+    const double room =
+        (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(to, 1)) / kAckRangeBytes;
     const auto more = static_cast<std::int64_t>(std::clamp<double>(room, 0, kAckRanges));
     return {newest, to.ranges->named(newest, std::min(newest - more, to.told.back()))};
 }
 
-std::uint32_t CodedReceivingEnd::ack_bytes(int named) const {
-    return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1);
+std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to, int named) const {
+    const std::size_t answer = to.answers < kAskedReports ? (coding_.asked.size() + 7) / 8 : 0;
+    return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1) +
+           static_cast<std::uint32_t>(answer);
+}
+
+std::vector<bool> CodedReceivingEnd::there(std::size_t receiver, int answer) const {
+    std::vector<bool> there;
+    const Time at = receivers_[receiver].answered_ns[static_cast<std::size_t>(answer) - 1];
+    for (const Time since : coding_.there_ns) there.push_back(since <= at);
+    return there;
 }
 
 void CodedReceivingEnd::send_ack(std::size_t i, Named said) {
     Receiver& to = receivers_[i];
     to.pending = 0;
     to.due_ns = kNever;
-    const std::uint32_t bytes = ack_bytes(said.count);
+    const std::uint32_t bytes = ack_bytes(to, said.count);
+    if (!coding_.asked.empty() && to.answers < kAskedReports) {
+        to.answered_ns[static_cast<std::size_t>(to.answers)] = now_;
+        said.answer = ++to.answers;
+    }
     std::copy_backward(to.told.begin(), to.told.end() - 1, to.told.end());
     to.told.front() = said.newest;
     const AckRanges::Arrived& newest = to.ranges->at(said.newest);

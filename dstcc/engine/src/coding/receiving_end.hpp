@@ -39,8 +39,9 @@ struct BlockArrival {
 
 class CodedReceivingEnd {
 public:
-    CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed, const BlockMap& blocks,
-                      const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay, Timers delayed_acks);
+    CodedReceivingEnd(const ObjectsConfig& objects, const CodingConfig& coding, std::uint64_t seed,
+                      const BlockMap& blocks, const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay,
+                      Timers delayed_acks);
     struct WayBack {
         PlannedWay own;       // its uplink
         double slowest_back;  // what a byte takes on lines behind that (link/planned_path.hpp)
@@ -55,6 +56,8 @@ public:
     const std::vector<PartArrival>& parts() const { return parts_; }
     const std::vector<BlockArrival>& blocks() const { return blocks_; }
     std::size_t complete() const { return complete_; }
+    // Of the layers that the sender asks for, in their order: what such an answer says (Named).
+    std::vector<bool> there(std::size_t receiver, int answer) const;
     std::int64_t arrived_payload() const { return arrived_payload_; }
     std::int64_t recovered_payload() const { return recovered_payload_; }
     std::int64_t repair_payload() const { return repair_payload_; }
@@ -71,14 +74,16 @@ private:
         Time one_way_ns = kNever;                         // the least
         std::array<std::int64_t, 3> told = {-1, -1, -1};  // the newest range of the last reports
         Time report_ns = 0;                               // no report before
-        Time due_ns = kNever;                             // of its timer, which may go off before
+        int answers = 0;                                  // to what is asked
+        std::array<Time, kAskedReports> answered_ns = {};
+        Time due_ns = kNever;  // of its timer, which may go off before
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
     Named named_next(const Receiver& to) const;
-    std::uint32_t ack_bytes(int named) const;
+    std::uint32_t ack_bytes(const Receiver& to, int named) const;
     void set_due(std::size_t i, Time at) {
         receivers_[i].due_ns = at;
         if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);
@@ -87,7 +92,7 @@ private:
     void send_ack(std::size_t i, Named said);
 
     const ObjectsConfig& objects_;
-    ErasureCode code_;
+    const CodingConfig& coding_;
     std::uint64_t seed_;
     const BlockMap& map_;
     const BlockHeaders& headers_;

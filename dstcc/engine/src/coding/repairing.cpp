@@ -186,7 +186,7 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     std::int64_t largest = 0;
     for (std::uint32_t i = 0; i < map_.size(number); ++i) {
         const std::uint32_t object = map_.member(number, i);
-        if (layers_[object].given_up || (repairs(number) && !missing(object, false))) continue;
+        if (layers_[object].given_up || there(object) || (repairs(number) && !missing(object, false))) continue;
         const std::int64_t payload = objects_.payload_bytes[object], packets = (payload + mss - 1) / mss;
         ++layer.objects;
         layer.source += packets;

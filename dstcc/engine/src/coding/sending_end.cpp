@@ -43,6 +43,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
             length_ns_[block] = when[last] - when[first];
         }
     }
+    ask();
 }
 
 void CodedSendingEnd::add(Subflow subflow) {
@@ -93,6 +94,7 @@ void CodedSendingEnd::start(std::size_t s, Time rtt) {
     insert(established_, s);
     refresh_paths();
     pump(s);
+    look_after_held();
 }
 
 void CodedSendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
@@ -141,11 +143,14 @@ Time CodedSendingEnd::handle_release(Time now) {
         backlog_ += objects_.payload_bytes[object];
         if (left_out(object))
             give_up(object);
+        else if (!holds_.empty() && holds_[object] != 0)
+            held_.push_back(object);
         else
             levels_[level_of(objects_.layer[object])].objects.push_back(object);
     }
     offer();
     for (std::size_t s = 0; s < subflows_.size(); ++s) finish(s);
+    look_after_held();
     return released_ < release.size() ? release[released_] : kNever;
 }
 
@@ -154,6 +159,7 @@ void CodedSendingEnd::handle_slot(Time now) {
     for (Subflow& subflow : subflows_) subflow.flight.pass_slot(now_);
     refresh_paths();
     drop_expired();
+    look_after_held();
 }
 
 // Onto its link, and into its own record. False where it is kept: under a control that watches its own queue, what this has no room for
@@ -182,7 +188,8 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
 
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
     Subflow& subflow = subflows_[s];
-    if ((ready_ != 0 && (backlog_ > 0 || queued_ > 0)) || (now >= next_plan_ns_ && plans())) return false;
+    if (!held_.empty() || (ready_ != 0 && (backlog_ > 0 || queued_ > 0)) || (now >= next_plan_ns_ && plans()))
+        return false;
     SubflowSet looked_at = ready_;
     insert(looked_at, s);
     for (; !transport_.handshake && looked_at != 0; looked_at &= looked_at - 1)
@@ -502,7 +509,7 @@ void CodedSendingEnd::send_probe(std::size_t s) {
 // RaptorQ may fail to decode what is enough: there a layer's own packets count alone.
 std::int64_t CodedSendingEnd::acknowledged(std::size_t object) const {
     const std::int64_t payload = objects_.payload_bytes[object];
-    if (acked_bytes_[object] == payload) return payload;
+    if (acked_bytes_[object] == payload || there(static_cast<std::uint32_t>(object))) return payload;
     const std::uint32_t number = map_.block_of(static_cast<std::uint32_t>(object));
     const bool back = sent_[number].closed && coding_.code == ErasureCode::kMds && enough(number);
     return back && headers_.whole[object] != 0 ? payload : 0;

@@ -98,6 +98,8 @@ public:
     // --- what happens to it
     void handle_established(Time now, std::size_t s, Time syn_ns);
     void handle_ack(Time now, std::size_t s, const PacketAck& ack);
+    // Which of the layers that it asks for are there; before the ACK that says so.
+    void handle_answer(Time now, std::size_t s, const std::vector<bool>& there);
     void handle_timer(Time now, std::size_t s);
     void handle_pace(Time now, std::size_t s);
     // --- the same where there is little to look at: an ACK that only says that what follows arrived; a pace that lets go what can only be
@@ -174,6 +176,15 @@ private:
     }
     bool put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
     bool transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+
+    // coding/asking.cpp
+    void ask();
+    void note_there(std::uint32_t object);
+    void look_after_held();
+    // An earlier connection brought it.
+    bool there(std::uint32_t object) const {
+        return layers_[object].offset == objects_.payload_bytes[object] && headers_.whole[object] == 0;
+    }
 
     // coding/admitting.cpp
     bool plans() const;
@@ -312,8 +323,11 @@ private:
     std::vector<std::uint8_t> deferred_;  // by object: not admitted
     Admission admission_;
     Time next_plan_ns_ = 0;
-    bool layers_steered_ = false;  // somebody outside has left layers out
-    bool meets_others_ = false;    // a queue further on was seen
+    bool layers_steered_ = false;      // somebody outside has left layers out
+    bool meets_others_ = false;        // a queue further on was seen
+    std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
+    std::vector<std::uint8_t> holds_;  // by object: whether it is asked for; none where nothing is
+    SubflowSet answered_ = 0;          // of which an answer came
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost

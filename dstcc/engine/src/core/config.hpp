@@ -261,7 +261,10 @@ struct CodingConfig {
     std::vector<std::uint32_t> words;  // code words that a block is interleaved of, by layer; none: one
     Time block_ns = 0;
     Column<std::uint32_t> period;  // of each object: its block is that of its layer in that period
-    DSTCC_FIELDS(repair, table, code, place, word_packets, words, block_ns, period)
+    // Objects that an earlier connection of a sender that restarted sent whole and nobody acknowledged, and when Earth has each.
+    std::vector<std::uint32_t> asked;
+    std::vector<Time> there_ns;
+    DSTCC_FIELDS(repair, table, code, place, word_packets, words, block_ns, period, asked, there_ns)
 };
 
 // What earlier connections of a sender that restarted have put on its paths over nodes, by when each packet comes to the first

@@ -188,6 +188,9 @@ void validate_coding(const EngineConfig& config) {
     for (std::size_t i = 0; i < n; ++i)
         require(c.period[i] < n && (i == 0 || c.period[i] >= c.period[i - 1]),
                 "periods rise, and are no more than parts");
+    require(c.asked.size() == c.there_ns.size(), "of each object that is asked for it is known when it is there");
+    for (std::size_t i = 0; i < c.asked.size(); ++i)
+        require(c.asked[i] < n && (i == 0 || c.asked[i] > c.asked[i - 1]), "objects that are asked for rise");
     const bool several = std::any_of(c.words.begin(), c.words.end(), [](std::uint32_t words) { return words != 1; });
     require(c.word_packets >= 0 && c.word_packets <= most_packets(c.code),
             "a code word has at most its code's packets");
