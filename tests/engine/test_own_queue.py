@@ -263,3 +263,25 @@ def test_beside_others_that_fill_the_queue_it_knows_the_line_and_plans_with_what
     assert sender.sent_at[-1] / 1e9 <= last + FULL / rate
     together([sender], last + 60)
     assert sender.share == pytest.approx(rate, rel=0.02)
+
+
+def test_beside_others_who_sends_less_than_his_pace_keeps_it() -> None:
+    """Another fills the rest of the line and keeps packets in the queue; the source has a twentieth of what its share
+    was. A train that takes so long shows what the source had, and not what the line would have taken."""
+    line = Line(30_000)
+    sender = Sender(line)
+    together([sender], 10)
+    share = sender.share
+    assert share == pytest.approx(30_000, rel=0.02)
+    for _ in range(100):
+        sender.next_ns += ns(20 * FULL / 30_000)
+        line.drain(sender.next_ns)
+        line.queue = max(line.queue, 3.0 * FULL)
+        sender.step()
+    assert sender.share >= 0.98 * share
+    line.drain(sender.next_ns)
+    line.queue = 3.0 * FULL
+    together([sender], sender.next_ns / 1e9 + 1)
+    assert sender.sent_between(sender.next_ns / 1e9 - 1.1, sender.next_ns / 1e9) > 10, (
+        "and sends at it at once"
+    )

@@ -151,6 +151,29 @@ def test_contacts_of_a_line_further_on_are_no_slow_queue(
     assert in_time(result, objects) > 0.99
 
 
+def stored(parameters: dict[str, dict[str, tuple[float, ...]]]) -> EngineResult:
+    """Behind a node what comes in 400 s of 600 waits for contacts in 300 kB, which the own line overflows."""
+    gaps = tuple((ns(600.0 * k + 200), ns(600.0 * k + 600)) for k in range(4))
+    one = relayed(far(), RATE_BPS, 300_000)
+    (hop,) = one.onward
+    node, line = replace(hop.node, storage_bytes=300_000), replace(hop.line, outages_ns=gaps)
+    path = replace(one, onward=(replace(hop, node=node, line=line),))
+    return trial(path, video(0.5, 2000, playout_s=900.0), parameters=parameters)
+
+
+@pytest.mark.parametrize("parameters", [{}, TOLD])
+def test_what_overflows_a_store_that_waits_for_contacts_is_no_loss_of_the_channel(
+    parameters: dict[str, dict[str, tuple[float, ...]]],
+) -> None:
+    """Repair for losses of a half would overflow it all the more."""
+    result = stored(parameters)
+    (node,) = result.nodes
+    planned = result.totals.repair_payload_bytes - result.totals.retransmitted_payload_bytes
+    assert node.dropped_packets > 0.1 * result.totals.data_packets
+    assert planned < 0.05 * result.totals.sent_payload_bytes
+    assert np.mean(result.objects.complete_ns >= 0) > 0.48
+
+
 @pytest.mark.parametrize("queue_bytes", [3_000, 10**6])
 def test_told_the_rate_it_sends_at_it_from_the_first_packet_on_and_no_faster(queue_bytes: int) -> None:
     shallow = replace(far(loss=Loss("packet", 0.3)), queue_bytes=queue_bytes)

@@ -46,4 +46,23 @@ private:
     int blocks_ = 0;
 };
 
+// The share of the last few packets that was lost.
+class LostLately {
+public:
+    void packet(bool lost) {
+        share_ += (static_cast<double>(lost) - share_) / kPackets;
+        if (share_ < kNone) share_ = 0;
+    }
+    // So many that arrived.
+    void arrived(std::uint32_t packets) {
+        for (; packets > 0 && share_ > 0; --packets) packet(false);
+    }
+    // More than any channel loses for so long: storage overflows.
+    bool overflows() const { return share_ > kOverflows; }
+
+private:
+    static constexpr double kPackets = 64, kNone = 1e-6, kOverflows = 0.25;
+    double share_ = 0;
+};
+
 }  // namespace dstcc

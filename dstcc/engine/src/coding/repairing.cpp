@@ -25,6 +25,7 @@ void CodedSendingEnd::take_heard(std::size_t s) {
     Subflow& over = subflows_[s];
     for (const Heard& heard : over.flight.heard()) {
         losses_.arrived(heard.packets);
+        over.lately.arrived(heard.packets);
         over.heard += heard.packets;
         over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
         over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
@@ -57,10 +58,18 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
     if (!block.over && enough(number)) end(number);
 }
 
+// By a full queue further on, of which no channel is the cause: its control says so; or there is storage, of which nobody knows how much,
+// and it waited there for a contact, or so much was lost of late as no channel loses for long.
+bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
+    if (over.flight.tcp().far_full) return true;
+    return over.clock.stores() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
+}
+
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
-    const bool refused = fate.lost && over.flight.tcp().far_full;
+    over.lately.packet(fate.lost);
+    const bool refused = fate.lost && was_refused(over, packet.sent_ns);
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;

@@ -80,6 +80,7 @@ public:
         std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
+        LostLately lately = {};
         bool up = true;
         // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
@@ -245,6 +246,7 @@ private:
     // coding/repairing.cpp
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
+    static bool was_refused(const Subflow& over, Time sent);
     void take_heard(std::size_t s);
     void count_arrived(const Heard& heard, std::uint32_t packets);
     void doubt(const SentPacket& packet);

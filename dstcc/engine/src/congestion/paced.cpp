@@ -11,7 +11,7 @@
 // rate at which no layer could be in time would be the last one.
 //
 // Told the rates of its lines (`told_rates`) it searches for none and sends at no more; the rest is as it is found. Losses are the
-// channel's then, unless a queue was seen to stand further on.
+// channel's then, unless a queue was seen to stand further on, or something waited there for a contact, in storage that may overflow.
 //
 // A silent link is not a slow one. While nothing is heard for longer than a round trip and a slot, and of packets that were sent
 // over more than a slot and are all lost, nothing is learned: the pace stays.
@@ -99,11 +99,13 @@ public:
         delivered_ += static_cast<double>(sample.acked_bytes);
         if (slot_ns_ > 0 && slots_ago(before) == slots_ago(newest_ns_))
             count_turn(tcp, static_cast<double>(sample.acked_bytes), counts);
-        if (tcp.one_way_ns < 0)
+        if (tcp.one_way_ns < 0) {
             far_.skip();
-        else if (sample.sent_ns >= 0 && queue_->known())
+            stored_ = true;
+        } else if (sample.sent_ns >= 0 && queue_->known()) {
             far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
                       static_cast<double>(sample.acked_bytes));
+        }
         tcp.far_full = far_.full();
         if (sample.acked_sacked > 0) heard_ns_ = now;
         ++reports_;
@@ -212,7 +214,7 @@ private:
     void bound(const TcpState& tcp) {
         // A packet a slot goes on to be heard of.
         const double least = tcp.wire_bytes / static_cast<double>(slot_ns_);
-        const bool judged = !told_ || far_.found();
+        const bool judged = !told_ || far_.found() || stored_;
         most_ = judged ? limit_->limit() / kNsPerS : std::numeric_limits<double>::infinity();
         most_ = std::max(std::min(far_limit_, most_), least);
     }
@@ -233,6 +235,7 @@ private:
     Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
+    bool stored_ = false;                   // something waited further on for a contact
     bool was_up_ = true;                    // by the plan, at the slot's begin
     int reports_ = 0;                       // in the slot
     double delivered_ = 0, lost_ = 0;       // likewise: bytes, packets

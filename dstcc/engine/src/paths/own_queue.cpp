@@ -9,7 +9,11 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     const auto before = static_cast<double>(seen.before), after = static_cast<double>(seen.after);
     const double packet = seen.packet, taken = std::max(after - before, 0.0);
     if (last_ns_ < 0) begin_train(now, before);
-    if (now > last_ns_ && last_ns_ >= 0) measure(now, before);
+    const bool late = now - last_ns_ > kLate * (due_ns_ - last_ns_);
+    if (known() && late)
+        begin_train(now, before);
+    else if (now > last_ns_ && last_ns_ >= 0)
+        measure(now, before);
     refused_ = taken < packet / 2;
     if (refused_) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
     for (; !own_.empty() && own_.front().leaves_ns <= now; own_.pop_front()) {

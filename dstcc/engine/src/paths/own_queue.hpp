@@ -9,7 +9,8 @@
 //                share = (entered - growth of Q) / T     what left; others' packets in the queue count against it
 //                line  = the most that Q lost in a time  what the line carries
 //
-//            If the queue stood all the time, the share is the mean of this one and the last. If not, it is no less.
+//            If the queue stood all the time, the share is the mean of this one and the last. If not, it is no less. A packet that
+//            came kLate times its wait after the one before ends its train: of a source that sends less the queue took less
 //   pace     share + line (target - own) / kHorizon,  own: the sender's bytes in the queue
 //
 //            A line without others: Q goes to the target within kHorizon packets. One that drains: the pace grows by a quarter
@@ -34,6 +35,7 @@ class OwnQueue {
 public:
     // Packets that are kept in the queue; of a train; over which the queue goes to its target.
     static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
+    static constexpr Time kLate = 2;
     // Others that do the same; of what others have in the queue, where that is more.
     static constexpr double kAlike = 3, kBeside = 0.4;
 
