@@ -82,7 +82,7 @@ sweeps-world: $(TESTING)  ## sweeps in a simulated world with faults at every st
 crash-memory: $(TESTING)  ## the same commands, where an allocation fails in each function (20 minutes); ONLY=TEXT in those
 	$(BIN)/python -m tests.crash.points --memory $(if $(ONLY),--at '$(ONLY)') $(if $(filter file,$(origin POINTS)),,-n $(POINTS))
 
-crash: $(TESTING)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
+crash: $(TESTING)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of 21 commands (half an hour)
 	$(BIN)/python -m tests.crash.points -n $(POINTS)
 
 test-kernel: $(TESTING) kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1

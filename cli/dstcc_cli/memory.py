@@ -27,7 +27,7 @@ OF_MEMORY = (
     "can't allocate",
     "can't start new thread",
     "Failed to launch worker thread",
-    "failed to allocate data of size",
+    "ailed to allocate ",
     "failed to load glyph",
     "error return without exception set",
     "without setting an exception",

@@ -15,7 +15,8 @@ there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
 
 With --memory it is one of the allocations of Python, or of this project's extensions, that fails, whatever it is for:
 then the command ends with 1 and a reason, which may leave a whole run with a trial that failed, or is done as if
-nothing had happened. (Arrow and others end the process where an allocation of theirs fails.) A site is a function of
+nothing had happened. (Arrow and others end the process where an allocation of theirs fails, and so does pybind11 where
+it cannot register an object: that is as good as a kill.) A site is a function of
 this project within which something allocates, or an instruction of its compiled code. Each is struck once, in the
 command that comes to it first, at one of its first three allocations (with -n a sample of them; and beyond their
 number in the other commands that reach them, anywhere).
@@ -42,9 +43,11 @@ import sys
 import sysconfig
 import tempfile
 import traceback
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from unittest.mock import patch
@@ -59,6 +62,8 @@ from dstcc.sums import NAME, read_sums
 from .commands import COMMANDS, INPUTS, PASSING, WHEN_AND_WHERE, write_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
+REGISTERS = "::init_instance<"
+"""Of pybind11's functions the one that ends the process where it cannot register an object."""
 LIMIT_S = 300.0
 """No command takes a hundredth of it: it waits for something that does not come."""
 NAMES = {0: "SIGKILL", errno.ENOSPC: "ENOSPC", errno.EACCES: "EACCES", errno.EIO: "EIO"}
@@ -302,14 +307,14 @@ class Bench:
             found = content(folder / command.output)
             assert found is not None
             self.expected[name], self.calls[name] = found, len(done.log)
-            self.sites[name] = done.sites
+            self.sites[name] = tuple(replace(one, name=_named(one.name)) for one in done.sites)
             self.problems += [
                 f"{name}: {path} has its name, and was not flushed" for path in unflushed(done.log)
             ]
 
     def strike(self, name: str, fault: Fault) -> Iterator[str]:
         """One point; a sentence for each thing that is not as it must be."""
-        command, site, killed = COMMANDS[name], fault.site, not fault.site and fault.error == 0
+        command, site = COMMANDS[name], fault.site
         where = f"{name}, call {fault.point} of {self.calls[name]}, {NAMES[fault.error]}"
         if site:
             where = f"{name}, allocation {fault.point} of {site.allocations} in {site.name}"
@@ -319,6 +324,7 @@ class Bench:
             there = {one.name for one in folder.iterdir()}
             done = run(folder, command.words, fault)
             self.ends[done.code] += 1
+            killed = _killed(done, fault)
             yield from (f"{where}: {rule}" for rule in self._after(name, target, done, fault))
             others = left_over(folder, there | {command.output})
             kept = f".{command.output}.kept"
@@ -353,7 +359,7 @@ class Bench:
             yield f"ended with 0, and {target.name} is not there"
         if "Traceback" in done.said:
             yield f"a traceback: {done.said[done.said.index('Traceback') :][-600:]}"
-        if (fault.site or fault.error) and done.code != 0:
+        if not _killed(done, fault) and done.code != 0:
             if done.code != 1:
                 yield f"ended with {done.code}: {done.said[-3000 if done.code < 0 else -300 :]}"
             if fault.site:
@@ -390,6 +396,32 @@ def allocations_to_strike(
             break
         most = min(3, site.allocations) if number < len(order) else site.allocations
         yield name, Fault(rng.randint(1, most), site=site)
+
+
+@cache
+def _functions(extension: str) -> list[tuple[int, str]]:
+    """The functions of a compiled module by where they begin."""
+    (path,) = (one for one in ROOT.glob(f"*/*/{extension}"))
+    done = subprocess.run(["nm", "-C", "--defined-only", path], capture_output=True, text=True, check=True)
+    rows = (line.split(" ", 2) for line in done.stdout.splitlines())
+    return sorted((int(place, 16), name) for place, kind, name in rows if kind in "tTwW")
+
+
+def _named(site: str) -> str:
+    """A site's name, of compiled code with its function."""
+    extension, _, place = site.strip().partition(":")
+    if not extension.endswith(".so"):
+        return site
+    known = _functions(extension)
+    at = bisect(known, int(place), key=lambda one: one[0])
+    return f"{site.strip()} {known[at - 1][1]}" if at else site
+
+
+def _killed(done: Done, fault: Fault) -> bool:
+    """Whether a command had no chance to say anything, or to clean up."""
+    if fault.site:
+        return done.code == -signal.SIGABRT and REGISTERS in fault.site.name
+    return fault.error == 0
 
 
 def strike(
