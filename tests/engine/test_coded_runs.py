@@ -139,6 +139,28 @@ def test_where_others_or_a_window_decide_each_packet_is_by_itself(
     assert runs.totals.run_packets == 0
 
 
+def by_random(draw: Callable[[int, int], Trial], number: int, law: str) -> EngineConfig:
+    """A random trial under that law."""
+    drawn = draw(1, number).config
+    assert drawn.coding is not None
+    handshake = law == "open-loop" and drawn.transport.handshake
+    transport = replace(
+        drawn.transport,
+        congestion=law,
+        congestion_extension=None,
+        handshake=handshake,
+        layer_first=not handshake,
+    )
+    return replace(drawn, transport=transport)
+
+
+def test_what_waits_beside_free_subflows_is_offered_to_them_with_each_ack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one subflow sends repair, two are free, and an object for which they were too late has become too old."""
+    both(monkeypatch, by_random(draw_trial, 785, "open-loop"))
+
+
 @pytest.mark.parametrize("law", ["open-loop", "paced"])
 @pytest.mark.parametrize(
     "first", [5, *(pytest.param(first, marks=pytest.mark.slow) for first in (305, 605, 905))]
@@ -149,19 +171,7 @@ def test_random_trials_are_those_by_packet(
 ) -> None:
     shares = 0.0
     for number in range(first, first + 300, 20):
-        drawn = draw(1, number).config
-        assert drawn.coding is not None
-        handshake = law == "open-loop" and drawn.transport.handshake
-        config = replace(
-            drawn,
-            transport=replace(
-                drawn.transport,
-                congestion=law,
-                congestion_extension=None,
-                handshake=handshake,
-                layer_first=not handshake,
-            ),
-        )
+        config = by_random(draw, number, law)
         try:
             _, runs = both(monkeypatch, config)
         except ValueError:  # a random block may be too large for its code, which is refused

@@ -225,6 +225,7 @@ void Coded::run_on(Time until) {
             continue;
         }
         if (!sending_.send_on(std::max(std::min(alone, counted), std::min(alone, answer - 1)))) handle_pace(pace, s);
+        if (sending_.asks_again()) counted = std::min(counted, sending_.now());
     }
 }
 

@@ -188,8 +188,7 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
 
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
     Subflow& subflow = subflows_[s];
-    if (!held_.empty() || (ready_ != 0 && (backlog_ > 0 || queued_ > 0)) || (now >= next_plan_ns_ && plans()))
-        return false;
+    if (!held_.empty() || asks_again() || (now >= next_plan_ns_ && plans())) return false;
     SubflowSet looked_at = ready_;
     insert(looked_at, s);
     for (; !transport_.handshake && looked_at != 0; looked_at &= looked_at - 1)
@@ -315,6 +314,7 @@ void CodedSendingEnd::count(Time now, std::size_t s, std::int64_t end, Time wait
 }
 
 Time CodedSendingEnd::counts_until(Time now) const {
+    if (asks_again()) return -1;
     Time until = plans() ? next_plan_ns_ - 1 : kNever;
     for (const Subflow& subflow : subflows_) {
         if (!subflow.flight.only_counts()) return -1;
