@@ -438,6 +438,8 @@ class EngineConfig:
     """For the mode ``coded`` and for ``ltp``."""
     begin_ns: int = 0
     """When the connection's first handshakes are due."""
+    ends_ns: int = 0
+    """When the mission ends by its plan, where a sender restarts before; 0: with the trial."""
     restarts: Restarts | None = None
     """Of the sender; for :func:`dstcc.engine.simulate` and for policies that drive a trial, not for a stepper."""
     ledger: bool = False

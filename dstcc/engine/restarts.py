@@ -124,6 +124,7 @@ def with_restarts(
             objects=left,
             coding=coding,
             begin_ns=begin_ns,
+            ends_ns=config.duration_ns,  # nobody knows of a restart before
             restarts=None,
             ledger=True,
             earlier=earlier,

@@ -1,5 +1,6 @@
 """The datagrams of coded layers, as the kernel's program writes them (``kernel-cc/coded/packet.hpp``), from a trial's
-packets: their headers, but for the CRC, which is 0, as there are no payloads."""
+packets: their headers, but for the CRC, which is 0, as there are no payloads, and for how many packets arrived before
+ranges that were passed over, which no log says."""
 
 from __future__ import annotations
 

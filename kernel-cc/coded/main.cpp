@@ -40,7 +40,7 @@ public:
           receiving_timers_(subflows_),
           craft_(plan, map_, headers_, payloads_),
           earth_(plan, map_, checks(), dstcc::Timers(receiving_timers_, 0)),
-          sending_({config_.transport, config_.objects, config_.coding, config_.begin_ns, config_.duration_ns}, map_,
+          sending_({config_.transport, config_.objects, config_.coding, config_.begin_ns, config_.planned_end()}, map_,
                    headers_, dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)) {
         sampler_.resize(subflows_);
         plans_.reserve(config_.links.size());  // they are pointed at

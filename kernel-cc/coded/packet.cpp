@@ -12,6 +12,8 @@ namespace coded {
 namespace {
 
 constexpr std::uint16_t kMagic = 0xD5CD;
+constexpr std::uint16_t kPassed = 0x8000;  // beside the count of ranges
+constexpr std::size_t kPassedBytes = 4;
 constexpr std::uint16_t kLongest = 0xFFFF;  // of a range behind the newest, and of what is missing before it
 
 template <class Number>
@@ -99,7 +101,13 @@ void put_ack(std::uint8_t subflow, const dstcc::PacketAck& ack, const std::vecto
             break;
         }
     }
-    set(&to[28], named);
+    set(&to[28], static_cast<std::uint16_t>(named | (ack.before < 0 ? 0 : kPassed)));
+    if (ack.before >= 0) {
+        std::int64_t before = ack.before;
+        for (int i = 0; i < ack.count - named; ++i) before += ack.ranges[i].end - ack.ranges[i].begin;
+        to.resize(to.size() + kPassedBytes);
+        set(&to[to.size() - kPassedBytes], static_cast<std::uint32_t>(before));
+    }
     const std::size_t end = to.size(), bytes = (there.size() + 7) / 8;
     set(&to[30], static_cast<std::uint16_t>(bytes));
     to.resize(end + bytes, 0);
@@ -190,8 +198,10 @@ std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, std::size
         return heard.echo >= 0 ? std::optional(heard) : refuse();
     }
     if (heard.kind != Kind::kAck || size < kAckBytes) return refuse();
-    const std::size_t named = get<std::uint16_t>(bytes + 28);
-    const std::size_t answer = get<std::uint16_t>(bytes + 30), ranges = kAckBytes + kAckRangeBytes * (named - 1);
+    const bool passed = (get<std::uint16_t>(bytes + 28) & kPassed) != 0;
+    const std::size_t named = get<std::uint16_t>(bytes + 28) & ~kPassed;
+    const std::size_t answer = get<std::uint16_t>(bytes + 30);
+    const std::size_t ranges = kAckBytes + kAckRangeBytes * (named - 1) + (passed ? kPassedBytes : 0);
     if (named == 0 || named > dstcc::kAckRanges || size != ranges + answer) return refuse();
     if (answer > 0 && answer != (asked + 7) / 8) return refuse();
     for (std::size_t i = 0; answer > 0 && i < asked; ++i)
@@ -201,6 +211,7 @@ std::optional<Heard> read_heard(const std::vector<std::int64_t>& sent, std::size
     ack.wait_ns = get<Time>(bytes + 12);
     ack.one_way_ns = get<Time>(bytes + 20);
     ack.count = static_cast<int>(named);
+    if (passed) ack.before = get<std::uint32_t>(bytes + ranges - kPassedBytes);
     std::int64_t end = dstcc::widen(used, get<std::uint32_t>(bytes + 8));
     std::int64_t packets = get<std::uint32_t>(bytes + 32), missing = 1;
     if (end > used || ack.wait_ns < 0) return refuse();

@@ -7,8 +7,9 @@
 //   symbol    object 4, offset 4, the object's bytes 4, payload's bytes 2, zeros 2; the payload. That of a repair packet is a
 //             sum of the word's symbols, each filled up with zeros, so that what they say of themselves is brought back, too
 //   ACK       largest number + 1 4, the receiver's wait 8, what the largest took 8, ranges 2, bytes of an answer 2, packets of the
-//             newest range 4; for each older one what is missing between 2 and its packets 2; the answer: a bit for each layer
-//             that the sender asks for (coding/asking.cpp), of a byte the lowest first
+//             newest range 4; for each older one what is missing between 2 and its packets 2; where the count of ranges has its
+//             highest bit, how many packets arrived before them 4; the answer: a bit for each layer that the sender asks for
+//             (coding/asking.cpp), of a byte the lowest first
 //   answer    of a SYN: its time of sending 8, what it took 8, zeros 4
 #pragma once
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dstcc.engine import Coding, EngineConfig, EngineResult, simulate
+from dstcc.engine import Coding, EngineConfig, EngineResult, Loss, Restarts, simulate
 from dstcc.run.datagrams import ACK_SENT, Datagrams
-from tests.engine.net import MSS, S, link, ns
+from tests.engine.net import MSS, S, link, live, ns
+from tests.engine.net import config as net_config
 from tests.engine.test_restarts import CODED, PACKETS, RATE_BPS, config
 
 UP_S, ANSWER_S = 56.9, 66.9
@@ -112,6 +113,29 @@ def test_without_a_spool_nothing_is_asked() -> None:
     result = simulate(replace(made, trace=True))
     assert not any(connection.there_ns for connection in result.connections[:1])
     assert np.flatnonzero(result.objects.given_up).tolist() == list(range(49, 56))
+
+
+@pytest.mark.parametrize("spool", [True, False])
+def test_nobody_knows_of_a_restart_before(spool: bool) -> None:
+    """Layers that do not all fit are sent by a plan, which goes to the mission's end."""
+    objects = live(150, (20_000, 15_000, 15_000), playout_s=60.0)
+    made = net_config(
+        "paced", link(RATE_BPS / 6, 20.0, loss=Loss("packet", 0.02)), objects=objects, mode="coded"
+    )
+    made = replace(
+        made,
+        transport=replace(made.transport, handshake=False, layer_first=True, drop_late=True),
+        coding=Coding(objects.chunk // 5, 5 * S, None),
+        duration_ns=220 * S,
+    )
+    whole = simulate(made)
+    result = simulate(replace(made, restarts=Restarts((ns(80.0),), ns(5.0), spool)))
+    assert result.objects.given_up.any()
+    there = result.objects.complete_ns >= 0
+    assert (result.objects.sent_bytes[there] > 0).all()
+    assert (result.objects.first_sent_ns[there] < result.objects.first_arrival_ns[there]).all()
+    before = (whole.objects.first_sent_ns >= 0) & (whole.objects.first_sent_ns < ns(80.0))
+    assert (result.objects.first_sent_ns[before] == whole.objects.first_sent_ns[before]).all()
 
 
 @pytest.mark.parametrize("asked", [((3,), ()), ((3, 3), (0, 0)), ((90,), (0,))])

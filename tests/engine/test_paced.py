@@ -77,6 +77,14 @@ def test_reports_never_wait_behind_each_other(up_bps: float) -> None:
     assert in_time(result, objects) > 0.995
 
 
+def test_what_reports_cannot_name_is_not_taken_for_lost() -> None:
+    """They have 16 new ranges in 17 s, in which 34 come."""
+    objects = video(0.8, 1500, playout_s=2.5 * RTT_S)
+    result = trial(far(up_bps=100, loss=Loss("packet", 0.1)), objects)
+    assert in_time(result, objects) > 0.98
+    assert result.totals.repair_payload_bytes < 0.3 * objects.payload_bytes.sum()
+
+
 def over_a_node(behind_bps: float, *, up_outages: tuple[tuple[int, int], ...] = ()) -> Link:
     """A receiver with an uplink of 8 kbit/s to a node, behind which the way back is another."""
     through = relayed(far(up_bps=8e3), 2 * RATE_BPS, 10**6)

@@ -34,7 +34,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       headers_(map_.blocks(), config.objects.size()),
       ranges_(count_subflows(config)),
       path_plans_(links.size()),
-      sending_({config.transport, config.objects, config.coding, config.begin_ns, config.duration_ns}, map_, headers_,
+      sending_({config.transport, config.objects, config.coding, config.begin_ns, config.planned_end()}, map_, headers_,
                places.timers, places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding, config.seed, map_, headers_,
                  static_cast<std::uint32_t>(config.transport.header_bytes), config.transport.constants.delayed_ack,
@@ -170,8 +170,9 @@ Time Coded::counts_until(Time now, Time until) const {
         const std::int64_t last = flight.counts_until();
         std::int64_t known = flight.tcp().snd_una, place = -1;
         const auto counts = [&](const AckPacket& ack, std::int64_t said) {
-            const auto [newest, count, answer] = Named::unpack(said);
-            if (ack.kind != kPlain || answer > 0 ||
+            const Named named = Named::unpack(said);
+            const std::int64_t newest = named.newest;
+            if (ack.kind != kPlain || named.answer > 0 ||
                 (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
                 return false;
             const std::int64_t before = known;

@@ -173,6 +173,21 @@ void Flight::lose(std::int64_t number) {
     lost_next_ = number + 1;
 }
 
+// Between what is known and what the ACK names first.
+void Flight::pass_over(const PacketAck& ack) {
+    const std::int64_t from = std::max(largest_ + 1, tcp_.snd_una), to = ack.ranges[0].begin, packets = to - from;
+    if (packets <= 0) return;
+    const std::int64_t lost = packets - std::clamp<std::int64_t>(ack.before - counted_, 0, packets);
+    for (std::int64_t i = 0; i < packets; ++i) {
+        SentPacket& packet = packets_[from + i];
+        const bool arrived = (i + 1) * lost / packets == i * lost / packets;
+        packet.flags |= arrived ? kArrived : kGone;
+        ++(arrived ? tcp_.sacked_out : tcp_.lost_out);
+        ++(arrived ? tcp_.delivered : tcp_.lost);
+        fates_.push_back({packet, !arrived, (packet.flags & kDoubted) != 0, true, false});
+    }
+}
+
 // What is lost of what was sent before `largest`; true if one of it was sent since the last reduction.
 bool Flight::judge(Time now, std::int64_t largest) {
     const Time round_trip = std::max(tcp_.srtt_ns, tcp_.last_rtt_ns);
@@ -219,11 +234,17 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     Latest latest;
     for (int i = 0; i < ack.count; ++i)
         for (std::int64_t n = std::max(ack.ranges[i].begin, tcp_.snd_una); n < ack.ranges[i].end; ++n) take(n, latest);
-    const auto delivered = static_cast<std::int64_t>(fates_.size());
-    std::int64_t bytes = 0;
-    for (const Fate& fate : fates_) bytes += fate.packet.bytes;
+    if (!fates_.empty()) note_delivery(now, fates_.front().packet.sent_ns);
+    const auto named = static_cast<std::int64_t>(fates_.size());
+    if (ack.before >= 0) pass_over(ack);
+    counted_ = ack.before < 0 ? counted_ + named : ack.before;
+    for (int i = 0; ack.before >= 0 && i < ack.count; ++i) counted_ += ack.ranges[i].end - ack.ranges[i].begin;
+    std::int64_t delivered = 0, bytes = 0;
+    for (const Fate& fate : fates_) {
+        delivered += !fate.lost;
+        if (!fate.lost) bytes += fate.packet.bytes;
+    }
     Time rtt_ns = -1;
-    if (delivered > 0) note_delivery(now, fates_.front().packet.sent_ns);
     if (newest > largest_) rtt_ns = take_newest(now, newest, latest, ack.wait_ns);
     if (judge(now, largest_)) reduce(now);
     advance();
@@ -290,6 +311,7 @@ bool Flight::handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_
     DSTCC_CHECK(newest.end <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
     const std::int64_t in_flight = tcp_.in_flight(), delivered = newest.end - tcp_.snd_una;
     const Row row = take_row(newest.end, one_way_ns);
+    counted_ += delivered;
     note_delivery(now, row.oldest_ns);
     const Time rtt_ns = take_newest(now, newest.end - 1, row.latest, wait_ns);
     control_window(now, row.latest, delivered, row.bytes, in_flight, tcp_.lost, rtt_ns);

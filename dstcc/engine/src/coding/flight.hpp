@@ -16,7 +16,8 @@
 //             and its window is that at once. All packets lost over three PTOs: persistent congestion (section 7.6), and the
 //             window is two packets.
 //
-// A packet that was held to be lost and is acknowledged later is not looked at again.
+// A packet that was held to be lost and is acknowledged later is not looked at again. A receiver whose uplink is too narrow for all
+// that it has to say passes ranges over, and says how many of their packets arrived: those count as spread evenly.
 #pragma once
 
 #include <memory>
@@ -40,6 +41,8 @@ struct PacketAck {
     int count = 0;
     Time wait_ns = 0;      // of the largest, at the receiver
     Time one_way_ns = -1;  // what it took
+    // After a stretch that no report will name: how many of the packets before the first range arrived. -1: none was passed over.
+    std::int64_t before = -1;
 };
 
 struct SentPacket {
@@ -56,6 +59,7 @@ struct Fate {
     bool lost;
     bool doubted = false;  // that was said before of it
     bool known = true;     // no: nothing came of it in time, nor of what was sent later
+    bool told = true;      // no: no report names it, and it is one of so many
 };
 
 // Packets of one object, or repair packets of one block, that an ACK names one after another.
@@ -170,6 +174,7 @@ private:
     void take_rtt(Time now, Time sample);
     bool judge(Time now, std::int64_t largest);
     void lose(std::int64_t number);
+    void pass_over(const PacketAck& ack);
     void advance();
     void reduce(Time now);
     void collapse(Time now);
@@ -217,6 +222,7 @@ private:
     double rtt_sum_ns_ = 0;
     std::int64_t rtt_samples_ = 0;
     std::int64_t largest_ = -1;  // acknowledged
+    std::int64_t counted_ = 0;   // packets up to then that arrived
     WindowedMin spare_;          // of a round trip, when the oldest packet that an ACK names was answered
     Time progress_ns_ = 0;       // of the last ACK that said anything new
     Time resumed_ns_ = 0;        // nothing could arrive before

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace dstcc {
@@ -46,16 +48,14 @@ private:
     int blocks_ = 0;
 };
 
-// The share of the last few packets that was lost.
+// The share of the last few packets that was lost, by what an ACK says of all that it names.
 class LostLately {
 public:
-    void packet(bool lost) {
-        share_ += (static_cast<double>(lost) - share_) / kPackets;
+    void take(std::size_t packets, std::size_t lost) {
+        if (packets == 0 || (lost == 0 && share_ == 0)) return;
+        const auto all = static_cast<double>(packets);
+        share_ += (static_cast<double>(lost) / all - share_) * (1 - std::exp(-all / kPackets));
         if (share_ < kNone) share_ = 0;
-    }
-    // So many that arrived.
-    void arrived(std::uint32_t packets) {
-        for (; packets > 0 && share_ > 0; --packets) packet(false);
     }
     // More than any channel loses for so long: storage overflows.
     bool overflows() const { return share_ > kOverflows; }

@@ -12,16 +12,18 @@ namespace dstcc {
 struct Named {
     std::int64_t newest;  // its place
     int count;
-    int answer = 0;  // which answer to what is asked it has, from 1 on; 0: none
+    int answer = 0;       // which answer to what is asked it has, from 1 on; 0: none
+    bool passed = false;  // whether some before them were passed over of late
 
     static Named unpack(std::int64_t packed) {
-        const std::int64_t named = packed / (kAskedReports + 1);
-        return {named / kPlaces, static_cast<int>(named % kPlaces), static_cast<int>(packed % (kAskedReports + 1))};
+        const std::int64_t named = packed / kMarks;
+        const auto marks = static_cast<int>(packed % kMarks);
+        return {named / kPlaces, static_cast<int>(named % kPlaces), marks / 2, marks % 2 != 0};
     }
-    std::int64_t pack() const { return (newest * kPlaces + count) * (kAskedReports + 1) + answer; }
+    std::int64_t pack() const { return (newest * kPlaces + count) * kMarks + 2 * answer + (passed ? 1 : 0); }
 
 private:
-    static constexpr int kPlaces = 2 * kAckRanges;
+    static constexpr int kPlaces = 2 * kAckRanges, kMarks = 2 * (kAskedReports + 1);
 };
 
 class AckRanges {
@@ -29,10 +31,13 @@ public:
     struct Arrived {
         Range range;
         Time at_ns, one_way_ns;  // of its last
+        std::int64_t before;     // packets that arrived before it
     };
     // The next number in a row or beyond it, whose predecessors are all known by then.
     void note(std::int64_t number, Time at, Time one_way) {
-        if (ranges_.empty() || ranges_.back().range.end != number) ranges_.push_back({{number, number}, 0, 0});
+        if (ranges_.empty() || ranges_.back().range.end != number)
+            ranges_.push_back({{number, number}, 0, 0, arrived_});
+        ++arrived_;
         Arrived& last = ranges_.back();
         last.range.end = number + 1;
         last.at_ns = at;
@@ -47,9 +52,9 @@ public:
         return static_cast<int>(std::min<std::int64_t>(place + 1 - std::max(ranges_.begin(), from), kAckRanges));
     }
     // The newest of the next report behind one whose newest was that one: all ranges are named, the oldest first, and twice if another
-    // report follows; but those of a receiver that cannot keep up are not.
-    std::int64_t next_report(std::int64_t told) const {
-        return newest() - told > kMostBehind ? newest() : std::min(newest(), told + kAckRanges / 2);
+    // report follows; but a receiver that is further behind passes over what it cannot name.
+    std::int64_t next_report(std::int64_t told, std::int64_t most_behind) const {
+        return newest() - told > most_behind ? newest() : std::min(newest(), told + kAckRanges / 2);
     }
 
     // What the ACK says that names so many, of which the newest is that one and ended there.
@@ -58,6 +63,7 @@ public:
         for (std::int64_t i = said.newest + 1 - said.count; i <= said.newest; ++i)
             ack.ranges[ack.count++] = ranges_[i].range;
         ack.ranges[ack.count - 1].end = end;
+        if (said.passed) ack.before = ranges_[said.newest + 1 - said.count].before;
         return ack;
     }
     // The same; what no later one can name is forgotten.
@@ -69,8 +75,8 @@ public:
     std::int64_t bytes() const { return ranges_.bytes(); }
 
 private:
-    static constexpr std::int64_t kMostBehind = 512;
     BlockRing<Arrived> ranges_;
+    std::int64_t arrived_ = 0;
 };
 
 }  // namespace dstcc

@@ -7,10 +7,13 @@ namespace dstcc {
 namespace {
 
 constexpr int kPacketsAnAck = 2;       // RFC 9000 section 13.2.2
+constexpr int kToldReports = 3;        // tell what was passed over
 constexpr double kReportShare = 1.25;  // of what a report takes on the uplink
+constexpr double kMostReports = 32;    // that tell what is left behind; more are not caught up with
 constexpr double kReportTime = 16;     // a report names what is no news for such a part of the one-way delay
 constexpr std::uint32_t kAckBytes = 8,
-                        kAckRangeBytes = 4;  // beside the header: the first range and the wait; each further
+                        kAckRangeBytes = 4,  // beside the header: the first range and the wait; each further;
+    kPassedBytes = 4;                        // how many packets arrived before them
 
 }  // namespace
 
@@ -110,7 +113,7 @@ void CodedReceivingEnd::answer(std::size_t i) {
     const Named said = named_next(to);
     if (to.reports) {
         const Time fits =
-            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to, said.count)));
+            to.reports->own.fit(std::max(now_, to.report_ns), to.reports->own.service_ns(ack_bytes(to, said)));
         if (fits > now_) return set_due(i, fits);
     }
     send_ack(i, said);
@@ -119,17 +122,22 @@ void CodedReceivingEnd::answer(std::size_t i) {
 // By its next ACK; by a report, which others follow, so many as it has time for, but what is news in three reports.
 Named CodedReceivingEnd::named_next(const Receiver& to) const {
     if (!to.reports) return {to.ranges->newest(), to.ranges->named(to.ranges->newest(), 0)};
-    const std::int64_t newest = to.ranges->next_report(to.told.front());
+    const double report_ns = kReportShare * to.byte_ns * ack_bytes(to, {0, kAckRanges});
+    const double reports = std::clamp<double>(static_cast<double>(to.one_way_ns) / report_ns, 2, kMostReports);
+    const std::int64_t newest =
+        to.ranges->next_report(to.told.front(), static_cast<std::int64_t>(reports * kAckRanges / 2));
     const double room =
-        (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(to, 1)) / kAckRangeBytes;
+        (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(to, {0, 1})) / kAckRangeBytes;
     const auto more = static_cast<std::int64_t>(std::clamp<double>(room, 0, kAckRanges));
-    return {newest, to.ranges->named(newest, std::min(newest - more, to.told.back()))};
+    const int named = to.ranges->named(newest, std::min(newest - more, to.told.back()));
+    const bool passes = newest - named > to.told.front();
+    return {newest, named, 0, passes || to.passed > 0};
 }
 
-std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to, int named) const {
+std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to, const Named& said) const {
     const std::size_t answer = to.answers < kAskedReports ? (coding_.asked.size() + 7) / 8 : 0;
-    return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(named - 1) +
-           static_cast<std::uint32_t>(answer);
+    return header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(said.count - 1) +
+           (said.passed ? kPassedBytes : 0) + static_cast<std::uint32_t>(answer);
 }
 
 std::vector<bool> CodedReceivingEnd::there(std::size_t receiver, int answer) const {
@@ -143,7 +151,8 @@ void CodedReceivingEnd::send_ack(std::size_t i, Named said) {
     Receiver& to = receivers_[i];
     to.pending = 0;
     to.due_ns = kNever;
-    const std::uint32_t bytes = ack_bytes(to, said.count);
+    const std::uint32_t bytes = ack_bytes(to, said);
+    to.passed = said.newest - said.count > to.told.front() ? kToldReports - 1 : std::max(to.passed - 1, 0);
     if (!coding_.asked.empty() && to.answers < kAskedReports) {
         to.answered_ns[static_cast<std::size_t>(to.answers)] = now_;
         said.answer = ++to.answers;

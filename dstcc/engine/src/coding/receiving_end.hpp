@@ -8,7 +8,8 @@
 //   report   where the sender's control uses reports: an ACK that waits until the one before has left the uplink and a quarter of that
 //            time has passed, and as much on any line further back, of which each subflow has its share. So reports take four fifths of an
 //            uplink at most, and none waits long behind another. What three reports have named is left out where there is no time for it.
-//            None leaves in an outage of the uplink's plan; what 32 ranges cannot name, as after one, takes several
+//            None leaves in an outage of the uplink's plan; what 32 ranges cannot name, as after one, takes several, but what would take
+//            longer than the way here, or 32 of them, is passed over: three reports say how many packets arrived before what they name
 //
 // Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
 #pragma once
@@ -74,6 +75,7 @@ private:
         Time one_way_ns = kNever;                         // the least
         std::array<std::int64_t, 3> told = {-1, -1, -1};  // the newest range of the last reports
         Time report_ns = 0;                               // no report before
+        int passed = 0;                                   // reports that are still to say that ranges were passed over
         int answers = 0;                                  // to what is asked
         std::array<Time, kAskedReports> answered_ns = {};
         Time due_ns = kNever;  // of its timer, which may go off before
@@ -83,7 +85,7 @@ private:
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
     Named named_next(const Receiver& to) const;
-    std::uint32_t ack_bytes(const Receiver& to, int named) const;
+    std::uint32_t ack_bytes(const Receiver& to, const Named& said) const;
     void set_due(std::size_t i, Time at) {
         receivers_[i].due_ns = at;
         if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);

@@ -16,16 +16,24 @@ constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
 }  // namespace
 
 void CodedSendingEnd::take_fates(std::size_t s) {
-    for (const Fate& fate : subflows_[s].flight.fates()) fate.known ? take(s, fate) : doubt(fate.packet);
+    const std::vector<Fate>& fates = subflows_[s].flight.fates();
+    std::size_t told = 0, lost = 0;
+    for (const Fate& fate : fates) {
+        told += fate.known;
+        lost += fate.known && fate.lost;
+    }
+    subflows_[s].lately.take(told, lost);
+    for (const Fate& fate : fates) fate.known ? take(s, fate) : doubt(fate.packet);
     plan_again();
 }
 
 // The same of packets that arrived, one after another.
 void CodedSendingEnd::take_heard(std::size_t s) {
     Subflow& over = subflows_[s];
+    std::size_t arrived = 0;
     for (const Heard& heard : over.flight.heard()) {
+        arrived += heard.packets;
         losses_.arrived(heard.packets);
-        over.lately.arrived(heard.packets);
         over.heard += heard.packets;
         over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
         over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
@@ -38,6 +46,7 @@ void CodedSendingEnd::take_heard(std::size_t s) {
         if (ends) count_arrived(heard, heard.packets - 1);
         count_arrived(heard, ends ? 1 : heard.packets);
     }
+    over.lately.take(arrived, 0);
     plan_again();
 }
 
@@ -62,13 +71,13 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
 // and it waited there for a contact, or so much was lost of late as no channel loses for long.
 bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     if (over.flight.tcp().far_full) return true;
+    if (over.clock.over_nodes() && !over.flight.tcp().far_found && over.lately.overflows()) return true;
     return over.clock.stores() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
 }
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
-    over.lately.packet(fate.lost);
     const bool refused = fate.lost && was_refused(over, packet.sent_ns);
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
@@ -79,26 +88,29 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (packet.block == kNoBlock) return;
     const std::uint32_t number = block_in(packet.block);
     BlockSending& block = sent_[number];
+    // Where so much was lost that nobody knows what is there, a block counts on nothing of it.
+    const bool lost = fate.lost || (!fate.told && over.lately.overflows());
     if (interleaved(number)) {
         WordSending& word = word_of(packet.block);
         --word.under_way;
         word.doubted -= fate.doubted;
-        word.arrived += !fate.lost;
+        word.arrived += !lost;
     }
     --block.under_way;
     block.doubted -= fate.doubted;
-    block.refused += refused;
-    ++(fate.lost ? block.lost : block.arrived);
+    block.refused += refused || lost != fate.lost;
+    block.guessed = block.guessed || !fate.told;
+    ++(lost ? block.lost : block.arrived);
     if (packet.object != kNoObject) {
-        block.source_lost += fate.lost;
-        if (fate.lost)
+        block.source_lost += lost;
+        if (lost)
             hit_[packet.object] = 1;
-        else
+        else if (fate.told)
             acked_bytes_[packet.object] += packet.bytes;
     }
     if (!block.closed) return;
     note_all_known(block);
-    if (fate.lost)
+    if (lost)
         review(number);
     else if (!block.over && enough(number))
         end(number);

@@ -511,7 +511,8 @@ std::int64_t CodedSendingEnd::acknowledged(std::size_t object) const {
     const std::int64_t payload = objects_.payload_bytes[object];
     if (acked_bytes_[object] == payload || there(static_cast<std::uint32_t>(object))) return payload;
     const std::uint32_t number = map_.block_of(static_cast<std::uint32_t>(object));
-    const bool back = sent_[number].closed && coding_.code == ErasureCode::kMds && enough(number);
+    const BlockSending& block = sent_[number];
+    const bool back = block.closed && !block.guessed && coding_.code == ErasureCode::kMds && enough(number);
     return back && headers_.whole[object] != 0 ? payload : 0;
 }
 

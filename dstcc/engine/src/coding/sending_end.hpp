@@ -58,7 +58,8 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    float share = 0;  // of losses, that its repair was planned for
+    bool guessed = false;  // of some of its packets nobody says which arrived
+    float share = 0;       // of losses, that its repair was planned for
 };
 
 // Of a code word, in blocks of several.

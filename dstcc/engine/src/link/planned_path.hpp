@@ -73,7 +73,7 @@ private:
 // What a byte of one of the subflows that share it takes on the slowest line back to the sender behind the receiver's own, on average: what
 // comes in an outage of the plan waits for its end. 0: there is no such line.
 inline double slowest_back(const EngineConfig& config, std::size_t path) {
-    const Time ends = config.duration_ns;
+    const Time ends = config.planned_end();
     const auto takes = [ends](const LinkConfig& line, int subflows) {
         Time away = 0;
         for (const auto& [begin, end] : line.up_outages_ns) away += std::max<Time>(std::min(end, ends) - begin, 0);
