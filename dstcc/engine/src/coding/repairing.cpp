@@ -67,12 +67,11 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
     if (!block.over && enough(number)) end(number);
 }
 
-// By a full queue further on, of which no channel is the cause: its control says so; or there is storage, of which nobody knows how much,
-// and it waited there for a contact, or so much was lost of late as no channel loses for long.
+// By a full queue further on, of which no channel is the cause: its control says so; or nodes store, nobody knows how much, and it waited
+// there for a contact, or so much was lost of late as no channel loses for long.
 bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     if (over.flight.tcp().far_full) return true;
-    if (over.clock.over_nodes() && !over.flight.tcp().far_found && over.lately.overflows()) return true;
-    return over.clock.stores() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
+    return over.clock.over_nodes() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
 }
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {

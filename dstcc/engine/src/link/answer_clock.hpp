@@ -30,8 +30,6 @@ public:
         return over_nodes() ? due(*there_, *back_, departed) : due(plan_->up(), departed);
     }
     Time light_ns(Time at) const { return plan_->light_ns(at); }
-    // Whether what leaves may wait at nodes for contacts.
-    bool stores() const { return over_nodes() && there_->may_wait(); }
     // How long what leaves then waits at nodes for contacts of the lines further on.
     Time waits_there(Time departed) const { return over_nodes() ? there_->journey(departed).waits : 0; }
     // The same, with what its answer waits for.

@@ -45,10 +45,6 @@ public:
         return {at, waits};
     }
     Time arrival(Time leaves) const { return journey(leaves).arrives; }
-    // Whether anything may wait on its way for a line to be lit.
-    bool may_wait() const {
-        return std::any_of(legs_.begin() + 1, legs_.end(), [](const Leg& leg) { return !leg.plan.outages().empty(); });
-    }
     // Of a full packet on all lines, at the rates of these times.
     Time services(Time at) const {
         Time sum = 0;
