@@ -109,6 +109,8 @@ void CodedSendingEnd::handle_ack(Time now, std::size_t s, const PacketAck& ack) 
     subflows_[s].flight.handle_ack(now_, ack);
     take_fates(s);
     pump(s);
+    // Those that would have said it were lost.
+    if (!held_.empty() && !deadlines_ && !contains(answered_, s)) handle_answer(now_, s, {});
 }
 
 void CodedSendingEnd::handle_timer(Time now, std::size_t s) {
