@@ -131,7 +131,7 @@ def with_restarts(
         )
         last = at_ns >= config.duration_ns
         sent = run(one if last else replace(one, duration_ns=at_ns))
-        over = last or sent.end_ns < at_ns
+        over = last or sent.end_ns + config.transport.scale < at_ns  # scaled time is rounded
         heard = sent if over else (unseen or run)(_dark_from(one, at_ns))
         there = coding.there_ns if coding is not None else ()
         stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard, left, there))

@@ -26,6 +26,7 @@ from dstcc.engine import (
     Transport,
     simulate,
 )
+from dstcc.engine.restarts import with_restarts
 from tests.engine.net import MSS, QUICK_ACK, WIRE, S, bulk, link, live, ns
 
 PACKETS = 40
@@ -347,3 +348,16 @@ def test_what_is_not_modelled_is_refused() -> None:
         Stepper(1, 1, 1).load(0, config())
     with pytest.raises(ValueError, match="restarts"):
         CodedStepper(1, 1, 1).load(0, config())
+
+
+def test_a_connection_that_ends_with_the_restart_but_for_rounding_is_not_over() -> None:
+    """In time that is scaled by 7, 49.9 s is no whole number of nanoseconds."""
+    made = config()
+    made = replace(made, transport=replace(made.transport, scale=7.0))
+
+    def rounded(one: EngineConfig) -> EngineResult:
+        result = simulate(one)
+        return replace(result, end_ns=result.end_ns // 7 * 7)
+
+    assert made.restarts is not None and made.restarts.at_ns[0] % 7 > 0
+    assert (with_restarts(made, rounded).objects.complete_ns >= 0).all()
