@@ -284,8 +284,8 @@ struct EngineConfig {
     ObjectsConfig objects;
     CodingConfig coding;
     Time slot_ns = 0, duration_ns = kNever;
-    Time begin_ns = 0;    // of the connection: handshakes are due then
-    Time ends_ns = 0;     // the mission, as its plan has it, where a sender restarts before; 0: with the trial
+    Time begin_ns = 0;  // of the connection: handshakes are due then
+    Time ends_ns = 0;   // the mission, as its plan has it, where a sender restarts before; 0: with the trial
     Time planned_end() const { return ends_ns > 0 ? ends_ns : duration_ns; }
     bool ledger = false;  // tell at the end what is known to be acknowledged of each layer, and what came to nodes
     EarlierConfig earlier;
@@ -293,7 +293,8 @@ struct EngineConfig {
     // A stage of a trial hop by hop: the place of each link in the whole, by which its draws are named. None: its own.
     std::vector<std::uint64_t> places;
     std::uint64_t place(std::size_t link) const { return places.empty() ? link : places[link]; }
-    DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ends_ns, ledger, earlier, trace)
+    DSTCC_FIELDS(seed, links, transport, objects, coding, slot_ns, duration_ns, begin_ns, ends_ns, ledger, earlier,
+                 trace)
 };
 
 // The first path over a path's first hop.
