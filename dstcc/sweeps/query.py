@@ -250,7 +250,7 @@ def whole_table(place: Place) -> pa.Table:
 def _whole_table(place: Place) -> pa.Table:
     import pyarrow as pa
 
-    parts = dataset(place)
+    parts = _dataset(place)
     if parts is None:
         return pa.table({"key": pa.array([], pa.string())})
     table = rows_in(place, parts)

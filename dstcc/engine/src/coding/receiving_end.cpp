@@ -7,7 +7,6 @@ namespace dstcc {
 namespace {
 
 constexpr int kPacketsAnAck = 2;       // RFC 9000 section 13.2.2
-constexpr int kToldReports = 3;        // tell what was passed over
 constexpr double kReportShare = 1.25;  // of what a report takes on the uplink
 constexpr double kMostReports = 32;    // that tell what is left behind; more are not caught up with
 constexpr double kReportTime = 16;     // a report names what is no news for such a part of the one-way delay
@@ -130,8 +129,7 @@ Named CodedReceivingEnd::named_next(const Receiver& to) const {
         (static_cast<double>(to.one_way_ns) / kReportTime / to.byte_ns - ack_bytes(to, {0, 1})) / kAckRangeBytes;
     const auto more = static_cast<std::int64_t>(std::clamp<double>(room, 0, kAckRanges));
     const int named = to.ranges->named(newest, std::min(newest - more, to.told.back()));
-    const bool passes = newest - named > to.told.front();
-    return {newest, named, 0, passes || to.passed > 0};
+    return {newest, named, 0, passes_over(to, newest, named) || to.passed > 0};
 }
 
 std::uint32_t CodedReceivingEnd::ack_bytes(const Receiver& to, const Named& said) const {
@@ -152,7 +150,8 @@ void CodedReceivingEnd::send_ack(std::size_t i, Named said) {
     to.pending = 0;
     to.due_ns = kNever;
     const std::uint32_t bytes = ack_bytes(to, said);
-    to.passed = said.newest - said.count > to.told.front() ? kToldReports - 1 : std::max(to.passed - 1, 0);
+    to.passed =
+        passes_over(to, said.newest, said.count) ? static_cast<int>(to.told.size()) - 1 : std::max(to.passed - 1, 0);
     if (!coding_.asked.empty() && to.answers < kAskedReports) {
         to.answered_ns[static_cast<std::size_t>(to.answers)] = now_;
         said.answer = ++to.answers;

@@ -85,6 +85,10 @@ private:
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
     Named named_next(const Receiver& to) const;
+    // Between what the last report named and the oldest of these ranges are others.
+    static bool passes_over(const Receiver& to, std::int64_t newest, int named) {
+        return newest - named > to.told.front();
+    }
     std::uint32_t ack_bytes(const Receiver& to, const Named& said) const;
     void set_due(std::size_t i, Time at) {
         receivers_[i].due_ns = at;

@@ -17,12 +17,12 @@ constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
 
 void CodedSendingEnd::take_fates(std::size_t s) {
     const std::vector<Fate>& fates = subflows_[s].flight.fates();
-    std::size_t told = 0, lost = 0;
+    std::size_t known = 0, lost = 0;
     for (const Fate& fate : fates) {
-        told += fate.known;
+        known += fate.known;
         lost += fate.known && fate.lost;
     }
-    subflows_[s].lately.take(told, lost);
+    subflows_[s].lately.take(known, lost);
     for (const Fate& fate : fates) fate.known ? take(s, fate) : doubt(fate.packet);
     plan_again();
 }

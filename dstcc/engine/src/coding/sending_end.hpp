@@ -110,8 +110,8 @@ public:
     bool send_next(Time now, std::size_t s);
     // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
     bool send_on(Time until);
-    // Something waits that no free subflow takes now: whatever happens next, they are asked again.
     Time now() const { return now_; }
+    // Something waits that no free subflow takes now: whatever happens next, they are asked again.
     bool asks_again() const { return ready_ != 0 && (backlog_ > 0 || queued_ > 0); }
     // Until when ACKs that follow all that is known are only counted: sends may go before those of the time until then. -1: they are not.
     Time counts_until(Time now) const;
