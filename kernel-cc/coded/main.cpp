@@ -94,7 +94,8 @@ private:
         const auto answer = static_cast<Time>(bits / on.up_rate_bps * dstcc::kNsPerS + 0.5);
         sending_.add(
             {dstcc::make_flight(config_, link, sending_.subflows(), sending_.siblings(), craft_.slot_ns(link), answer),
-             dstcc::Transmitter(craft_, link), &plans_[link], ends_[link].clock, link});
+             dstcc::Transmitter(craft_, link), &plans_[link], ends_[link].clock, link,
+             dstcc::first_place(config_, link)});
         earth_.add(sending_.subflow(sending_.subflows() - 1).flight.wants_reports(), *ends_[link].up);
     }
 

@@ -165,10 +165,12 @@ void bind_coding(py::module_& engine) {
         .def("hear", &FarQueue::hear, py::arg("sent"), py::arg("wait"), py::arg("arrived"))
         .def(
             "pace",
-            [](FarQueue& q, Time now, double under_way, double shown, Time round_trip, Time spare, Time until,
-               Time gap) { return q.pace(now, under_way, shown, round_trip, spare, {until, gap}); },
-            py::arg("now"), py::arg("under_way"), py::arg("shown"), py::arg("round_trip"), py::arg("spare"),
-            py::arg("until") = kNever, py::arg("gap") = 0)
+            [](FarQueue& q, Time now, double under_way, double share, Time round_trip, Time spare, Time until, Time gap,
+               double line) {
+                return q.pace(now, under_way, {share, std::max(share, line)}, round_trip, spare, {until, gap});
+            },
+            py::arg("now"), py::arg("under_way"), py::arg("share"), py::arg("round_trip"), py::arg("spare"),
+            py::arg("until") = kNever, py::arg("gap") = 0, py::arg("line") = 0.0)
         .def("pause", &FarQueue::pause, py::arg("since"), py::arg("now"))
         .def("rest", &FarQueue::rest, py::arg("grows"))
         .def("lose", &FarQueue::lose, py::arg("bytes"))

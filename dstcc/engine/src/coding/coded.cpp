@@ -65,7 +65,7 @@ void Coded::add(std::size_t link, const Link& on, const ContactPlan& plan, const
     const std::size_t s = sending_.subflows();
     const Time answer = on.up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     sending_.add({make_flight(config_, link, s, sending_.siblings(), on.down.slot_ns(), answer),
-                  Transmitter(wires_[link]), &plan, ends.clock, link});
+                  Transmitter(wires_[link]), &plan, ends.clock, link, first_place(config_, link)});
     std::optional<CodedReceivingEnd::WayBack> reports;
     if (sending_.subflow(s).flight.wants_reports()) reports = {*ends.up, slowest_back(config_, link)};
     receiving_.add(AckTransmitter(wires_[link]), ranges_[s], std::move(reports));

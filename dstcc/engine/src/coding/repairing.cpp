@@ -38,6 +38,7 @@ void CodedSendingEnd::take_heard(std::size_t s) {
         over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
         over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
         over.delivered_bytes += heard.bytes;
+        note_stay(over, heard.last_ns, static_cast<double>(heard.bytes));
         if (heard.block == kNoBlock) continue;
         if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
         const std::uint32_t number = block_in(heard.block);
@@ -74,6 +75,11 @@ bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     return over.clock.over_nodes() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
 }
 
+void CodedSendingEnd::note_stay(Subflow& over, Time sent, double arrived) {
+    if (!over.clock.over_nodes()) return;
+    if (const Time stay = stay_of(over, sent); stay >= 0) over.storage.hear(stay, arrived, over.lately.overflows());
+}
+
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
@@ -83,7 +89,8 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     over.heard_lost += fate.lost;
     over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
     over.heard_to_ns = std::max(over.heard_to_ns, packet.sent_ns);
-    if (!fate.lost) subflows_[s].delivered_bytes += packet.bytes;
+    if (!fate.lost) over.delivered_bytes += packet.bytes;
+    if (fate.known) note_stay(over, packet.sent_ns, fate.lost ? 0 : packet.bytes);
     if (packet.block == kNoBlock) return;
     const std::uint32_t number = block_in(packet.block);
     BlockSending& block = sent_[number];

@@ -2,6 +2,12 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr std::int64_t kUnheard = 16;  // packets that show what a line does
+
+}  // namespace
+
 CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers,
                                  Timers paces)
     : transport_(setup.transport),
@@ -160,6 +166,8 @@ void CodedSendingEnd::handle_slot(Time now) {
     now_ = now;
     for (Subflow& subflow : subflows_) subflow.flight.pass_slot(now_);
     refresh_paths();
+    for (SubflowSet set = kept_back_; set != 0; set &= set - 1)
+        if (const auto s = static_cast<std::size_t>(lowest(set)); !keeps_back(s)) pump(s);
     drop_expired();
     look_after_held();
 }
@@ -177,6 +185,7 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
         const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
         const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
         if (wait >= 0) waits_.add(wait);
+        if (subflow.stay_ns >= 0) subflow.storage.send(subflow.stay_ns, bytes);
         ++subflow.sent;
     }
     if (watches)
@@ -337,13 +346,19 @@ void CodedSendingEnd::refresh_paths() {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
-        if (!transport_.handshake) subflow.further_on_ns = subflow.clock.waits_there(now_);
+        if (!transport_.handshake) {
+            subflow.further_on_ns = subflow.clock.waits_there(now_);
+            subflow.stay_ns = stay_of(subflow, now_);
+        }
         tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
+    giving_way_ = 0;
+    for (SubflowSet set = heard_of; set != 0; set &= set - 1)
+        if (const auto s = static_cast<std::size_t>(lowest(set)); gives_way(s, heard_of)) insert(giving_way_, s);
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
@@ -356,6 +371,25 @@ void CodedSendingEnd::refresh_paths() {
     spare_ns_ = std::max<Time>(spare, 0);
     gap_ns_ = spare_ns_ / static_cast<Time>(map_.layers());
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
+}
+
+// What others over the same first line take the place of. Storage further on fills with what goes over a line that is away: nothing does while
+// others bring all that waits before it is back. And it fills with what goes over a line of which nothing is heard yet: while others say that
+// it overflows, no more does.
+bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) const {
+    const Subflow& subflow = subflows_[s];
+    const bool unheard = subflow.heard == 0 && subflow.sent > kUnheard;
+    double rate = 0;
+    Time least = subflow.further_on_ns;
+    for (SubflowSet set = heard_of; set != 0; set &= set - 1) {
+        const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
+        if (other.line != subflow.line) continue;
+        if (unheard && other.lately.overflows()) return true;
+        if (other.further_on_ns >= subflow.further_on_ns) continue;
+        rate += other.flight.rate();
+        least = std::min(least, other.further_on_ns);
+    }
+    return static_cast<double>(backlog_) < rate * static_cast<double>(subflow.further_on_ns - least);
 }
 
 // Of what its link is away for by the plan.
@@ -388,8 +422,12 @@ bool CodedSendingEnd::resting(std::size_t s) {
 // Is the subflow free to send now? If only its pace or an outage holds it, wake it when that lets go.
 void CodedSendingEnd::refresh(std::size_t s) {
     Subflow& subflow = subflows_[s];
+    erase(kept_back_, s);
     if (!subflow.flight.window_open()) {
         erase(ready_, s);
+    } else if (keeps_back(s)) {
+        erase(ready_, s);
+        insert(kept_back_, s);
     } else if (resting(s)) {
         erase(ready_, s);
         if (subflow.change_ns != kNever) paces_.set(s, subflow.change_ns);

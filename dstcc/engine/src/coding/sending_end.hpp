@@ -32,6 +32,7 @@
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
+#include "coding/storage_seen.hpp"
 #include "core/events.hpp"
 #include "core/histogram.hpp"
 #include "core/outcome.hpp"
@@ -74,7 +75,7 @@ public:
         Transmitter out;
         const ContactPlan* plan;
         AnswerClock clock;
-        std::size_t link;
+        std::size_t link, line;  // its path; the first one that begins with the same line
         Time syn_at = kNever, light_ns = 0, further_on_ns = 0;
         Time change_ns = 0;  // until then the contact plan says nothing new
         unsigned syns = 0, backoffs = 0;
@@ -82,6 +83,8 @@ public:
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         LostLately lately = {};
+        StorageSeen storage = {};
+        Time stay_ns = -1;  // the contact that what is sent now waits for further on; -1: for none
         bool up = true;
         // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
@@ -167,6 +170,14 @@ private:
     void offer();
     void refresh(std::size_t s);
     void refresh_paths();
+    bool gives_way(std::size_t s, SubflowSet heard_of) const;
+    bool keeps_back(std::size_t s) const {
+        const Subflow& subflow = subflows_[s];
+        return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));
+    }
+    static Time stay_of(const Subflow& over, Time sent) {
+        return over.clock.waits_there(sent) > 0 ? over.clock.arrival(sent) : -1;
+    }
     void tell_gap(Subflow& subflow) const;
     bool resting(std::size_t s);
     void finish(std::size_t s);
@@ -250,6 +261,7 @@ private:
     // coding/repairing.cpp
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
+    static void note_stay(Subflow& over, Time sent, double arrived);
     static bool was_refused(const Subflow& over, Time sent);
     void take_heard(std::size_t s);
     void count_arrived(const Heard& heard, std::uint32_t packets);
@@ -301,6 +313,8 @@ private:
     std::vector<Subflow> subflows_;
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
+    SubflowSet giving_way_ = 0;    // to others over the same line
+    SubflowSet kept_back_ = 0;     // free to send, but for what it would fill
     Time gap_ns_ = 0;              // between the turns of a chunk's layers
     Time spare_ns_ = kNever;       // from a release to when it must leave
     Time least_light_ns_ = 0;      // one way, of the established, or of all while none is
