@@ -137,8 +137,8 @@ class LazyGroup(click.Group):
                 sys.stdout.flush()
         except EXPLAINED as error:
             _leave(_explain(error), others)
-        except Exception as error:
-            if not lacks_memory(error):
+        except BaseException as error:  # of Rust's panics, too
+            if isinstance(error, SystemExit) or not lacks_memory(error):
                 raise
             _leave(_fail(LACKS_MEMORY, 1), others)
         sys.exit(outcome if isinstance(outcome, int) else 0)

@@ -32,10 +32,11 @@ OF_MEMORY = (
     "error return without exception set",
     "without setting an exception",
     ", not PosixPath",
+    "PyObject pointer is null",
 )
 """What libraries say for want of memory in errors of other kinds: the loader, torch, Python, Arrow, DuckDB, and
-FreeType, which reads fonts through Python; and Python of one whose MemoryError got lost, as in pyarrow's
-``from_pylist``, and of a path, which is none to it where there is no memory to ask it."""
+FreeType, which reads fonts through Python; Python of one whose MemoryError got lost, as in pyarrow's
+``from_pylist``, and of a path, which is none to it where there is no memory to ask it; and extensions in Rust."""
 BLAS = frozenset({"numpy", "scipy", "scipy.linalg"})
 """Modules whose import may load OpenBLAS."""
 BLAS_BYTES = 128 << 20

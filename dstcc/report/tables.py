@@ -52,7 +52,7 @@ class Tables:
         key = (trial.run.path, "links", str(trial.seed))
         if key not in self._read:
             rows = trial.run.links()
-            rows = rows.filter(pc.equal(rows["seed"], trial.seed))
+            rows = rows.filter(pc.equal(rows["seed"], pa.scalar(trial.seed)))
             self._read[key] = {name: _numbers(rows[name]) for name in LINK_COLUMNS}
         return self._read[key]
 
@@ -68,7 +68,7 @@ class Tables:
         key = (trial.run.path, name, trial.id)
         if key not in self._read:
             rows = trial.run.nodes() if name == "nodes" else trial.run.hops()
-            rows = rows.filter(pc.equal(rows["trial"], trial.id))
+            rows = rows.filter(pc.equal(rows["trial"], pa.scalar(trial.id)))
             self._read[key] = {column: _numbers(rows[column]) for column in columns}
         return self._read[key]
 

@@ -204,7 +204,7 @@ class Run:
         keys = CHUNK_KEYS if name == "chunks" else SAMPLE_KEYS
         wanted = list(dict.fromkeys(("trial", *columns, *keys)))
         rows = read_table(path, schema, wanted, self._groups[name].groups.get(trial, ()))
-        rows = rows.filter(pc.equal(rows["trial"], trial))
+        rows = rows.filter(pc.equal(rows["trial"], pa.scalar(trial)))
         if not rows.num_rows:
             raise RunError(f"{path}: has no rows of trial {trial!r}")
         if name == "chunks":

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -107,7 +108,7 @@ def _of_nodes(path: Path) -> Numbers:
     nodes = pq.read_table(path)
     found: Numbers = {}
     for row in _last(nodes, ("node",)):
-        held = pc.filter(nodes["held_bytes"], pc.equal(nodes["node"], row["node"]))
+        held = pc.filter(nodes["held_bytes"], pc.equal(nodes["node"], pa.scalar(row["node"])))
         found[f"{row['node']}.most_held_bytes"] = _float(pc.max(held).as_py())
         found[f"{row['node']}.dropped_packets"] = _float(row["dropped_packets"])
     return found

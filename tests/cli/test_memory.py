@@ -152,3 +152,23 @@ def test_no_memory_before_a_command_begins_is_one_line(
     with pytest.raises(SystemExit) as end:
         main(["doctor"])
     assert end.value.code == 1 and capsys.readouterr().err == f"dstcc: {memory.LACKS_MEMORY}\n"
+
+
+def test_a_panic_for_want_of_memory_is_one_line_and_another_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Panic(BaseException):
+        """As an extension in Rust raises it."""
+
+    said = "PyObject pointer is null"
+
+    def panics() -> None:
+        raise Panic(said)
+
+    monkeypatch.setattr("dstcc_cli.main.least_memory", panics)
+    with pytest.raises(SystemExit) as end:
+        main(["doctor"])
+    assert end.value.code == 1 and capsys.readouterr().err == f"dstcc: {memory.LACKS_MEMORY}\n"
+    said = "index out of bounds"
+    with pytest.raises(Panic, match="index"):
+        main(["doctor"])

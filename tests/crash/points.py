@@ -45,11 +45,12 @@ import tempfile
 import traceback
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import click
@@ -175,7 +176,7 @@ def _ended(child: int) -> tuple[int, int]:
 
 
 def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fault, log: int) -> int:
-    import dstcc_cli.main  # noqa: F401 - what strikes is of the command
+    from dstcc_cli.main import main  # what strikes is of the command
 
     point = 0 if fault.site else fault.point
     library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(fault.error), log)
@@ -184,7 +185,7 @@ def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fa
         number = fault.site.number if fault.site else 0
         library.crash_memory(os.fsencode(ROOT), ctypes.c_uint64(number), ctypes.c_long(fault.point))
     try:
-        _main(words)
+        _main(main, words)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
@@ -196,10 +197,8 @@ def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fa
     return code
 
 
-def _main(words: Sequence[str]) -> None:
+def _main(main: Callable[[list[str]], Any], words: Sequence[str]) -> None:
     """The command; a paper that it names is a folder here."""
-    from dstcc_cli.main import main
-
     sys.argv = ["dstcc", *words]
     if words[0] == "reproduce":
         from dstcc.papers import model
@@ -483,11 +482,13 @@ def _modules(folder: Path, words: Sequence[str]) -> list[str]:
         if child == 0:
             try:
                 os.chdir(folder)
+                from dstcc_cli.main import main
+
                 silent = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(silent, 1)
                 os.dup2(silent, 2)
                 with contextlib.suppress(SystemExit):
-                    _main(words)
+                    _main(main, words)
             finally:
                 os.write(said.fileno(), "\n".join(sys.modules).encode())
                 os._exit(0)
