@@ -8,6 +8,7 @@
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
+#include "coding/storage_seen.hpp"
 #include "ltp/rate_rule.hpp"
 #include "paths/far_queue.hpp"
 #include "paths/own_queue.hpp"
@@ -165,18 +166,21 @@ void bind_coding(py::module_& engine) {
         .def("hear", &FarQueue::hear, py::arg("sent"), py::arg("wait"), py::arg("arrived"))
         .def(
             "pace",
-            [](FarQueue& q, Time now, double under_way, double share, Time round_trip, Time spare, Time until, Time gap,
-               double line) {
-                return q.pace(now, under_way, {share, std::max(share, line)}, round_trip, spare, {until, gap});
-            },
-            py::arg("now"), py::arg("under_way"), py::arg("share"), py::arg("round_trip"), py::arg("spare"),
-            py::arg("until") = kNever, py::arg("gap") = 0, py::arg("line") = 0.0)
+            [](FarQueue& q, Time now, double under_way, double shown, Time round_trip, Time spare, Time until,
+               Time gap) { return q.pace(now, under_way, shown, round_trip, spare, {until, gap}); },
+            py::arg("now"), py::arg("under_way"), py::arg("shown"), py::arg("round_trip"), py::arg("spare"),
+            py::arg("until") = kNever, py::arg("gap") = 0)
         .def("pause", &FarQueue::pause, py::arg("since"), py::arg("now"))
         .def("rest", &FarQueue::rest, py::arg("grows"))
         .def("lose", &FarQueue::lose, py::arg("bytes"))
         .def_property_readonly("found", &FarQueue::found)
         .def_property_readonly("full", &FarQueue::full)
         .def_property_readonly("ahead", &FarQueue::ahead);
+    py::class_<StorageSeen>(m, "StorageSeen")
+        .def(py::init<>())
+        .def("send", &StorageSeen::send)
+        .def("full", &StorageSeen::full)
+        .def("hear", &StorageSeen::hear);
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",

@@ -374,22 +374,24 @@ void CodedSendingEnd::refresh_paths() {
 }
 
 // What others over the same first line take the place of. Storage further on fills with what goes over a line that is away: nothing does while
-// others bring all that waits before it is back. And it fills with what goes over a line of which nothing is heard yet: while others say that
-// it overflows, no more does.
-bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) const {
-    const Subflow& subflow = subflows_[s];
+// others bring all that waits before it is back. And it fills with what goes over a line of which nothing is heard yet: once others say that
+// it overflows, no more does before something is.
+bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) {
+    Subflow& subflow = subflows_[s];
+    if (!subflow.clock.over_nodes()) return false;
     const bool unheard = subflow.heard == 0 && subflow.sent > kUnheard;
     double rate = 0;
     Time least = subflow.further_on_ns;
     for (SubflowSet set = heard_of; set != 0; set &= set - 1) {
         const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
         if (other.line != subflow.line) continue;
-        if (unheard && other.lately.overflows()) return true;
+        subflow.fills = subflow.fills || other.lately.overflows();
         if (other.further_on_ns >= subflow.further_on_ns) continue;
         rate += other.flight.rate();
         least = std::min(least, other.further_on_ns);
     }
-    return static_cast<double>(backlog_) < rate * static_cast<double>(subflow.further_on_ns - least);
+    subflow.fills = subflow.fills && unheard;
+    return subflow.fills || static_cast<double>(backlog_) < rate * static_cast<double>(subflow.further_on_ns - least);
 }
 
 // Of what its link is away for by the plan.

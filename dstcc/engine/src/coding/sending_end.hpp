@@ -86,6 +86,7 @@ public:
         StorageSeen storage = {};
         Time stay_ns = -1;  // the contact that what is sent now waits for further on; -1: for none
         bool up = true;
+        bool fills = false;  // storage, as far as anybody knows
         // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
     };
@@ -170,7 +171,7 @@ private:
     void offer();
     void refresh(std::size_t s);
     void refresh_paths();
-    bool gives_way(std::size_t s, SubflowSet heard_of) const;
+    bool gives_way(std::size_t s, SubflowSet heard_of);
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));

@@ -30,9 +30,9 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     }
 }
 
-double FarQueue::pace(Time now, double under_way, Own own, Time round_trip, Time spare, Gap gap) {
+double FarQueue::pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap) {
     const auto round = static_cast<double>(round_trip);
-    if (from_sent_ >= 0 && sent_ > from_sent_) look(own.line, round);
+    if (from_sent_ >= 0 && sent_ > from_sent_) look(shown, round);
     ahead_ = static_cast<double>(standing_) > kStands * round ? standing_ : 0;
     if (available_ == 0) return kNone;
     const double since = static_cast<double>(now - sent_), line = std::max(line_, available_);
@@ -46,7 +46,7 @@ double FarQueue::pace(Time now, double under_way, Own own, Time round_trip, Time
         const double lasts = target + static_cast<double>(gap.length);
         target = std::max(target, std::min({lasts, kGapOfLongest * longest, kGapOfSpare * can_wait}));
         horizon = std::clamp(static_cast<double>(gap.until), kLeastHorizon * round, horizon);
-        most = std::max(most, own.share);
+        most = std::max(most, shown);
     }
     const double over = (target - std::max(ahead, 0.0)) / horizon;
     const double pace = std::clamp(available_ + line * over, kLeast * available_, most);
@@ -73,7 +73,7 @@ void FarQueue::pause(Time from, Time now) {
 }
 
 // What the time since the last look has shown.
-void FarQueue::look(double line, double round) {
+void FarQueue::look(double shown, double round) {
     const auto sending = static_cast<double>(sent_ - from_sent_), grew = static_cast<double>(wait_ - from_wait_);
     const double coming = sending + grew, sent_rate = arrived_ / sending;
     const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > kStands * round;
@@ -82,7 +82,7 @@ void FarQueue::look(double line, double round) {
     line_ *= 1 - std::min(kForgets * sending / round, 1.0);
     if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);
     if (available_ == 0) {
-        if (stood && (grew > 0 || lost > kGivesUp) && coming > 0) available_ = arrived_ / coming;
+        if (stood && grew > 0 && coming > 0) available_ = arrived_ / coming;
         found_ = found_ || available_ > 0;
     } else if (stood) {
         const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, 2 * available_);
@@ -90,7 +90,7 @@ void FarQueue::look(double line, double round) {
     } else {
         available_ = std::max(available_, sent_rate);
     }
-    if (available_ > line) available_ = 0;
+    if (available_ > shown) available_ = 0;
     greatest_ = std::max(greatest_, available_);
     from_sent_ = sent_;
     from_wait_ = wait_;

@@ -28,8 +28,7 @@
 //
 // While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
 //
-// Nothing is limited until a queue stands and grows by what is sent, or drops more than kGivesUp of it; nor once A is more than the own line
-// carries.
+// Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
 #pragma once
 
 #include "core/base.hpp"
@@ -49,10 +48,6 @@ public:
     struct Gap {
         Time until, length;
     };
-    // Of the own line: what is left to the sender, and all that it carries, bytes in a nanosecond.
-    struct Own {
-        double share, line;
-    };
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
@@ -60,9 +55,9 @@ public:
     void lose(double bytes) { lost_ += bytes; }
     // Of a packet that waited for a contact by the plan, which says nothing of a queue.
     void skip() { from_sent_ = -1; }
-    // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest;
+    // The pace at most, bytes in a nanosecond. `under_way`: bytes sent since the newest; `shown`: what the own line carries;
     // `spare`: the time that a layer has beyond light; `gap`: the own line's next by the plan, of length 0 where none comes.
-    double pace(Time now, double under_way, Own own, Time round_trip, Time spare, Gap gap);
+    double pace(Time now, double under_way, double shown, Time round_trip, Time spare, Gap gap);
     // Whether a queue stood there, ever.
     bool found() const { return found_; }
     bool full() const { return found_ && static_cast<double>(wait_) >= kFull * static_cast<double>(longest_); }
@@ -74,7 +69,7 @@ public:
     Time ahead() const { return ahead_; }
 
 private:
-    void look(double line, double round_trip);
+    void look(double shown, double round_trip);
 
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
     Time grew_ = 0;                                          // when the longest came in

@@ -1,0 +1,153 @@
+"""`paced` before nodes whose storage is small: what fills it, and for whom there is room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.engine import EngineResult, Link, Node, Objects
+from dstcc.engine._testing import coding
+
+from .net import MSS, WIRE, live, ns, relayed
+from .test_paced import far, in_time, trial
+
+S = 10**9
+LINE_BPS = 80e3
+TURN_S = 400.0
+
+
+def over_node(
+    storage_bytes: int, *gaps_s: tuple[tuple[float, float], ...], loss: float = 0.0
+) -> tuple[Link, ...]:
+    """Paths over one first line of 150 kbit/s and one node, whose later lines are away then."""
+    paths: list[Link] = []
+    for number, away in enumerate(gaps_s, start=1):
+        one = relayed(far(150e3), LINE_BPS, storage_bytes, at=1e-3, number=number)
+        (hop,) = one.onward
+        line = replace(hop.line, outages_ns=tuple((ns(a), ns(b)) for a, b in away))
+        node = Node("relay", 1, storage_bytes=storage_bytes)
+        first = -1 if number == 1 else 0
+        paths.append(replace(one, onward=(replace(hop, node=node, line=line),), first_hop_of=first))
+    return tuple(paths)
+
+
+def in_turns(turns: int) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """When the one line and the other are away."""
+    spans = [(k * TURN_S, (k + 1) * TURN_S) for k in range(turns)]
+    return tuple(spans[1::2]), tuple(spans[0::2])
+
+
+def asks(load: float, seconds: int, playout_s: float) -> Objects:
+    """Live video of three layers, with headers so many times what a line further on carries."""
+    layer = int(load * LINE_BPS / 8 * MSS / WIRE / 3)
+    return live(seconds, (layer, layer, layer), playout_s=playout_s)
+
+
+def sent_while_away(result: EngineResult, gaps_s: tuple[tuple[tuple[float, float], ...], ...]) -> float:
+    """Packets that left for lines while they were away, a slot after they went and until one before they are back."""
+    samples, away = result.samples, 0
+    for subflow, gaps in enumerate(gaps_s):
+        for a, b in gaps:
+            then = (samples.t_ns > ns(a + 10)) & (samples.t_ns < ns(b - 10)) & (samples.subflow == subflow)
+            away += int(samples.sent_segments[then].sum())
+    return away / int(samples.sent_segments.sum())
+
+
+def test_nothing_waits_in_storage_for_a_line_while_another_brings_all_before_it_is_back() -> None:
+    gaps = in_turns(8)
+    result = trial(over_node(300_000, *gaps), objects := asks(0.6, 3000, 900.0))
+    assert in_time(result, objects) == 1
+    assert sent_while_away(result, gaps) < 0.01
+
+
+def test_a_backlog_that_the_other_cannot_bring_before_then_does_wait_there() -> None:
+    """A file of 1,100 s of one line: the other is back after 400 s."""
+    gaps = in_turns(8)
+    objects = asks(1.1, 1000, 3000.0)
+    result = trial(over_node(10**7, *gaps), replace(objects, release_ns=0 * objects.release_ns))
+    assert in_time(result, objects) == 1
+    assert sent_while_away(result, gaps) > 0.1
+
+
+def test_paths_over_lines_of_their_own_do_not_give_way() -> None:
+    """Each has its own storage."""
+    gaps = in_turns(8)
+    paths = tuple(
+        replace(
+            path,
+            first_hop_of=-1,
+            onward=tuple(replace(hop, node=replace(hop.node, number=n + 1)) for hop in path.onward),
+        )
+        for n, path in enumerate(over_node(10**7, *gaps))
+    )
+    result = trial(paths, asks(0.6, 3000, 1500.0))
+    assert sent_while_away(result, gaps) > 0.1
+
+
+def test_a_store_that_overflowed_gets_no_more_the_next_time() -> None:
+    """What is kept goes once the line is back, and nobody waits for a report that it was lost."""
+    gaps = ((800.0, 1400.0), (2400.0, 3000.0))
+    objects = asks(0.6, 4000, 1500.0)
+    result = trial(over_node(1_000_000, gaps), objects)
+    (relay,) = result.nodes
+    first = int(relay.slot_dropped_packets[400])  # at 2,000 s
+    assert first > 1000 and relay.dropped_packets - first < 0.1 * first
+    late = objects.release_ns > ns(2000.0)
+    done = result.objects.complete_ns
+    assert np.mean((done >= 0)[late] & (done <= objects.deadline_ns)[late]) > 0.99
+
+
+def test_a_line_of_which_nothing_is_heard_stops_once_others_say_that_storage_overflows() -> None:
+    """Its round trip takes ten times as long, and its line is slow: what it sends in 150 s fills the storage."""
+    one, other = over_node(300_000, (), ())
+    (hop,) = other.onward
+    slow = replace(hop.line, rate_bps=5e3, delay_ns=(ns(500.0),))
+    other = replace(other, delay_ns=(one.first_delay_ns[0] + ns(500.0),), onward=(replace(hop, line=slow),))
+    objects = asks(1.5, 3000, 2900.0)
+    result = trial((one, other), replace(objects, release_ns=0 * objects.release_ns))
+    samples = result.samples
+    then = (samples.t_ns > ns(200.0)) & (samples.t_ns < ns(1000.0))
+    assert samples.sent_segments[then & (samples.subflow == 1)].sum() == 0
+    carried = samples.sent_segments[then & (samples.t_ns > ns(300.0))].sum() * WIRE * 8 / 700
+    assert 0.9 * LINE_BPS < carried < 1.25 * LINE_BPS
+    assert samples.sent_segments[(samples.t_ns > ns(1000.0)) & (samples.subflow == 1)].sum() > 0
+
+
+def test_room_is_what_arrived_of_a_stay_that_overflowed() -> None:
+    seen = coding.StorageSeen()
+    seen.send(1, 1e9)
+    assert not seen.full(1), "of nothing that is known"
+    seen.hear(1, 30_000.0, False)
+    seen.hear(1, 20_000.0, True)
+    seen.hear(1, 50_000.0, False)
+    for stay, sent, full in ((2, 99_000.0, False), (2, 2_000.0, True), (3, 99_000.0, False)):
+        seen.send(stay, sent)
+        assert seen.full(stay) is full
+    assert not seen.full(4), "one to which nothing was sent"
+
+
+@pytest.mark.parametrize(
+    ("arrived", "overflows", "room"), [(80e3, False, 125e3), (70e3, False, 100e3), (80e3, True, 80e3)]
+)
+def test_room_grows_by_a_quarter_after_a_stay_that_had_it_and_lost_little(
+    arrived: float, overflows: bool, room: float
+) -> None:
+    seen = coding.StorageSeen()
+    seen.hear(1, 100e3, True)
+    seen.hear(2, arrived, overflows)
+    seen.hear(3, 0.0, False)
+    seen.send(4, room - 1)
+    assert not seen.full(4)
+    seen.send(4, 1.0)
+    assert seen.full(4)
+
+
+def test_where_nothing_arrived_sixteen_packets_ask_again() -> None:
+    seen = coding.StorageSeen()
+    seen.hear(1, 0.0, True)
+    seen.send(2, 16 * 1500.0 - 1)
+    assert not seen.full(2)
+    seen.send(2, 1.0)
+    assert seen.full(2)
