@@ -1,4 +1,4 @@
-"""Scenarios in which the transport is known to fail are there for whoever mends it."""
+"""Scenarios in which the transport is known to fail, for whoever mends it, and those that were mended and stay so."""
 
 from __future__ import annotations
 
@@ -6,14 +6,31 @@ from pathlib import Path
 
 import pytest
 
+from dstcc.run.trials import run_trials
 from dstcc.scenario import load_scenario
 
-OPEN = sorted((Path(__file__).parents[2] / "experiments/open").glob("*.toml"))
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+OPEN, MENDED = (sorted((EXPERIMENTS / name).glob("*.toml")) for name in ("open", "mended"))
 
 
-@pytest.mark.parametrize("path", OPEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", OPEN + MENDED, ids=lambda path: path.stem)
 def test_it_loads_and_says_how_it_is_run_and_what_came_out(path: Path) -> None:
     assert load_scenario(path).transport.controller == ("dstcc",)
     head = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    assert head[-1].startswith(f"# dstcc emulate experiments/open/{path.name} ")
-    assert "dstcc 0." in " ".join(head).replace("# ", "")
+    assert head[-1].startswith(f"# dstcc emulate {path.relative_to(EXPERIMENTS.parent)} ")
+    assert "dstcc 0." in " ".join(head).replace("# ", "") or "dstcc 1." in " ".join(head)
+
+
+@pytest.mark.parametrize("path", MENDED, ids=lambda path: path.stem)
+def test_what_was_mended_plays_no_less_than_any_rival_again(path: Path) -> None:
+    """The mean of seeds 11 to 14; 0.01 less is none, as in the table of rivals."""
+    scenario = load_scenario(path)
+    scenario = scenario.model_copy(update={"run": scenario.run.model_copy(update={"seed": 11, "seeds": 4})})
+    played: dict[str, list[float]] = {}
+    for trial in run_trials(scenario, quality=False, jobs=1):
+        assert trial.metrics is not None
+        name = trial.key.variant or "dstcc"
+        played.setdefault(name, []).append(trial.metrics.flat()["weighted_layers"] or 0.0)
+    weights = {name: sum(values) / len(values) for name, values in played.items()}
+    ours = min(weights.pop("dstcc"), weights.pop("told"))
+    assert len(weights) >= 1 and ours >= max(weights.values()) - 0.01
