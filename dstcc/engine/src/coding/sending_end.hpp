@@ -16,6 +16,9 @@
 //             repair packets, unless no missing part of it could be in time (after FMTCP: Cui et al., ToN 2015)
 //   over      so many packets of it are acknowledged that it is back, or no missing part can be in time
 //
+//   kept     where nodes store: what others over the same first line bring before a line further on is back, and what its storage has no
+//            room for until then (coding/storage_seen.hpp). Once others say that storage overflows, all of a line of which nothing is heard
+//
 // What a packet is sent over: of the subflows with room that can bring it in time, the one of the least smoothed round trip.
 // What no subflow can bring in time is given up, with what builds on it; and so early that its block's repair can still be in time.
 //
