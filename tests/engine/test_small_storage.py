@@ -94,6 +94,10 @@ def test_a_store_that_overflowed_gets_no_more_the_next_time() -> None:
     (relay,) = result.nodes
     first = int(relay.slot_dropped_packets[400])  # at 2,000 s
     assert first > 1000 and relay.dropped_packets - first < 0.1 * first
+    assert relay.slot_held_bytes[598] > 0.9e6 and relay.slot_dropped_packets[598] < first + 0.01 * first
+    samples = result.samples
+    # Reports come a round trip after the line is back.
+    assert samples.sent_segments[(samples.t_ns > ns(3000.0)) & (samples.t_ns < ns(3050.0))].sum() > 0
     late = objects.release_ns > ns(2000.0)
     done = result.objects.complete_ns
     assert np.mean((done >= 0)[late] & (done <= objects.deadline_ns)[late]) > 0.99
@@ -115,6 +119,15 @@ def test_a_line_of_which_nothing_is_heard_stops_once_others_say_that_storage_ove
     assert samples.sent_segments[(samples.t_ns > ns(1000.0)) & (samples.subflow == 1)].sum() > 0
 
 
+def test_a_line_that_was_not_tried_is_tried_although_storage_overflows() -> None:
+    gaps = ((), ((0.0, 400.0),))
+    result = trial(over_node(300_000, *gaps), asks(1.5, 2000, 500.0))
+    samples = result.samples
+    assert sent_while_away(result, gaps) < 0.01 and result.nodes[0].slot_dropped_packets[80] > 100
+    then = (samples.t_ns > ns(400.0)) & (samples.t_ns < ns(450.0))
+    assert samples.sent_segments[then & (samples.subflow == 1)].sum() > 50
+
+
 def test_room_is_what_arrived_of_a_stay_that_overflowed() -> None:
     seen = coding.StorageSeen()
     seen.send(1, 1e9)
@@ -125,7 +138,7 @@ def test_room_is_what_arrived_of_a_stay_that_overflowed() -> None:
     for stay, sent, full in ((2, 99_000.0, False), (2, 2_000.0, True), (3, 99_000.0, False)):
         seen.send(stay, sent)
         assert seen.full(stay) is full
-    assert not seen.full(4), "one to which nothing was sent"
+        assert not seen.full(stay + 1), "one to which nothing was sent"
 
 
 @pytest.mark.parametrize(

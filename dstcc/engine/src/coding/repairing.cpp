@@ -38,7 +38,6 @@ void CodedSendingEnd::take_heard(std::size_t s) {
         over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
         over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
         over.delivered_bytes += heard.bytes;
-        note_stay(over, heard.last_ns, static_cast<double>(heard.bytes));
         if (heard.block == kNoBlock) continue;
         if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
         const std::uint32_t number = block_in(heard.block);

@@ -4,7 +4,7 @@ namespace dstcc {
 
 namespace {
 
-constexpr std::int64_t kUnheard = 16;  // packets that show what a line does
+constexpr std::int64_t kUnheard = 64;  // packets of a line that may be what fills storage
 
 }  // namespace
 
@@ -348,7 +348,9 @@ void CodedSendingEnd::refresh_paths() {
         subflow.flight.set_light(subflow.light_ns);
         if (!transport_.handshake) {
             subflow.further_on_ns = subflow.clock.waits_there(now_);
-            subflow.stay_ns = stay_of(subflow, now_);
+            const Time stay = stay_of(subflow, now_);
+            subflow.fills = subflow.fills && stay == subflow.stay_ns;
+            subflow.stay_ns = stay;
         }
         tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
@@ -375,7 +377,7 @@ void CodedSendingEnd::refresh_paths() {
 
 // What others over the same first line take the place of. Storage further on fills with what goes over a line that is away: nothing does while
 // others bring all that waits before it is back. And it fills with what goes over a line of which nothing is heard yet: once others say that
-// it overflows, no more does before something is.
+// it overflows, no more does before something is, or a contact begins.
 bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) {
     Subflow& subflow = subflows_[s];
     if (!subflow.clock.over_nodes()) return false;
