@@ -470,6 +470,12 @@ EVIDENCE, AGAIN = (951, 960), (965, 968)
 SEALED = (
     "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt", "comet flyby"
 )  # fmt: skip
+STRANGERS = (
+    "dead path", "two paths restart", "reports of 60 bit/s", "two paths through one small store", "steps",
+    "a restart of stored video over a relay", "told rates after a restart", "turns",
+    "two senders in a queue of two packets", "unannounced store", "outages that nobody announces on two links",
+)  # fmt: skip
+"""Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (
     "a week of relay passes", "live feed, 34 m", "live feed, 70 m", "conjunction weeks", "three complexes",
     "Jupiter cruise", "an areostationary relay beside direct to Earth", "a rover on the far side of the Moon",
@@ -490,6 +496,7 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE, AGAIN)),
         **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), EVIDENCE, AGAIN)),
         **dict.fromkeys(SEALED, (EVIDENCE, AGAIN)),
+        **dict.fromkeys(STRANGERS, ((11, 80),)),
         "optical and two": ((713, 713), EVIDENCE, AGAIN),
         "far-side rover": ((711, 714), EVIDENCE, AGAIN),
         "Phobos chain": ((711, 720), EVIDENCE, AGAIN),

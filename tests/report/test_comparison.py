@@ -442,7 +442,7 @@ def test_our_transport_is_doubted_where_its_rules_were_chosen_though_nobody_trai
 
 def test_scenarios_on_which_something_was_chosen_are_there_by_these_names() -> None:
     root = Path(__file__).parents[2]
-    paths = [*(root / "examples").rglob("*.toml"), *(root / "experiments/sealed").glob("*.toml")]
+    paths = [path for name in ("examples", "experiments") for path in (root / name).rglob("*.toml")]
     there = {tomllib.loads(path.read_text()).get("scenario", {}).get("name") for path in paths}
     assert {name for chosen in CHOSEN_ON.values() for name in chosen} <= there
 
