@@ -174,6 +174,8 @@ def test_a_restart_loses_what_is_held_unless_it_is_kept(keeps, arrive):
     result = held("drop-tail", 100, restart_ns=(500 * S,), boot_ns=10 * S, keeps_over_restart=keeps)
     assert (result.objects.first_arrival_ns >= 0).sum() == arrive
     assert result.nodes[0].lost_in_restarts_packets == 12 - arrive
+    by_slot = result.nodes[0].slot_lost_in_restarts_packets  # of 50 s
+    assert by_slot.tolist() == [0] * 9 + [12 - arrive] * (len(by_slot) - 9)
     conserved(result)
 
 

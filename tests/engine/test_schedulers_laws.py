@@ -262,6 +262,14 @@ def test_po_mptcp_sends_every_base_layer_before_any_other():
     assert first[:, 0].max() < first[:, 1].min()
 
 
+def test_po_mptcp_takes_the_shortest_of_three_for_base_layers():
+    # Each of the 20 chunks is one segment, and 30 s apart all subflows are free.
+    links = tuple(net.link(1.2e6, rtt_s) for rtt_s in (1.0, 0.6, 0.2))
+    objects = net.live(20, (1_000,), chunk_s=30.0)
+    result = net.run("fixed", links, objects=objects, scheduler="po-mptcp", mode="lanes", slot_s=1)
+    assert set(result.objects.subflow[1:].tolist()) == {2}
+
+
 # -------------------------------------------------------------------------------- policies of paper 2
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss, Stepper, simulate
-from dstcc.engine.config import AGENT_LATE, AGENT_RATE
+from dstcc.engine.config import AGENT_LATE, AGENT_POLICIES, AGENT_RATE
 from dstcc.engine.stepper import (
     AVOID,
     EPISODE_VALUES,
@@ -26,6 +26,7 @@ from dstcc.engine.stepper import (
     SUBFLOW_VALUES,
     TIME_OVER,
 )
+from dstcc.learn.spaces.schedulers import POLICIES
 from tests.sampling import examples
 
 from .net import MSS, config, link, live, ns, windows
@@ -186,6 +187,31 @@ def test_the_table_says_which_subflow_carries_a_layer() -> None:
     known = sent.subflow >= 0
     assert set(sent.subflow[known & (layer == 0)].tolist()) == {1}
     assert set(sent.subflow[known & (layer > 0)].tolist()) == {0}
+
+
+def chosen_last(*policies: int) -> tuple[EngineConfig, EngineResult]:
+    """A trial under an agent that chooses these before any data."""
+    objects = live(30, (150_000,))
+    wanted = config("cubic", LINKS, objects=objects, scheduler=AGENT_POLICIES, mode="stream", slot_s=0.25)
+    stepper = Stepper(1, 2, 1)
+    stepper.load(0, wanted)
+    for chosen in policies:
+        stepper.layer_subflow[:] = chosen
+        stepper.step()
+    return wanted, to_the_end(stepper)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_of_seven_policies_the_one_that_was_chosen_last_schedules(number: int) -> None:
+    """The last two look at chunks, which a scheduler by itself does not."""
+    wanted, result = chosen_last(POLICIES.index("fast-only"), number)
+    plain = replace(wanted, transport=replace(wanted.transport, scheduler=POLICIES[number]))
+    assert same(result, simulate(plain))
+
+
+def test_a_number_beyond_the_policies_is_the_last() -> None:
+    last, beyond, another = (chosen_last(0, number)[1] for number in (6, 90, 3))
+    assert same(last, beyond) and not same(last, another)
 
 
 def test_layers_that_wait_follow_the_table() -> None:
