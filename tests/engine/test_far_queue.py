@@ -180,6 +180,31 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
     assert pace == pytest.approx(250)
 
 
+def shallow(*lost: float, wait_s: float = 0.3) -> bool:
+    """Whether a wait of a 250th of a round trip and more is found, where so much was lost from look to look."""
+    queue = coding.FarQueue()
+    queue.hear(ns(0.0), ns(wait_s), 5_000.0)
+    for step, share in enumerate((*lost, 0.0), start=1):
+        queue.hear(ns(10.0 * step), ns(wait_s + 0.05 * step), 10_000.0)
+        queue.lose(10_000.0 * share / (1 - share))
+        queue.pace(ns(10.0 * step + 10), 5_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    return bool(queue.found)
+
+
+@pytest.mark.parametrize(
+    ("lost", "found"),
+    [((), False), ((0.06, 0.0, 0.06), False), ((0.049, 0.049), False), ((0.06, 0.06), True)],
+)
+def test_a_shallow_queue_stands_once_more_than_a_twentieth_was_lost_twice_in_a_row(
+    lost: tuple[float, ...], found: bool
+) -> None:
+    assert shallow(*lost) is found
+
+
+def test_a_wait_of_less_than_a_512th_of_a_round_trip_stands_nowhere() -> None:
+    assert not shallow(0.06, 0.06, wait_s=0.05)
+
+
 # ----------------------------------------------------------------- where others keep it full
 
 

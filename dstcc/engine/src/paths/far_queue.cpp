@@ -76,8 +76,12 @@ void FarQueue::pause(Time from, Time now) {
 void FarQueue::look(double shown, double round) {
     const auto sending = static_cast<double>(sent_ - from_sent_), grew = static_cast<double>(wait_ - from_wait_);
     const double coming = sending + grew, sent_rate = arrived_ / sending;
-    const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > kStands * round;
     const double lost = lost_ / std::max(lost_ + arrived_, 1.0);
+    const bool drops = lost > kDrops;
+    shallow_ = shallow_ || (drops && dropped_);
+    dropped_ = drops;
+    const double stands = shallow_ ? kStandsShallow : kStands;
+    const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > stands * round;
     lost_share_ += (lost - lost_share_) * std::min(sending / round, 1.0);
     line_ *= 1 - std::min(kForgets * sending / round, 1.0);
     if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);

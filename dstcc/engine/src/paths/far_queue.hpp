@@ -15,6 +15,8 @@
 //              a layer has beyond light, whichever is least: the line further on has something to send until a rate that rose is
 //              heard of. Times 1 + kEvens (1/2 - A / C): of two senders there the one with less of the line aims at more
 //   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
+//   stands     W is kStands of a round trip, or kStandsShallow once more than kDrops was lost between two looks twice in a row: a shallow
+//              queue drops what is sent long before
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //   held       where others keep it full, as CUBIC does, what one takes less they take more, and A falls with the pace. So where it has
 //              been full for kHeld round trips, in which no report said that it grew by a 1/kGrown since the one before, and A is
@@ -38,9 +40,9 @@ namespace dstcc {
 class FarQueue {
 public:
     // Of a round trip.
-    static constexpr double kStands = 1.0 / 32, kTarget = 1.0 / 4, kHorizon = 1.0 / 2;
+    static constexpr double kStands = 1.0 / 32, kStandsShallow = 1.0 / 512, kTarget = 1.0 / 4, kHorizon = 1.0 / 2;
     // Of other times.
-    static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4;
+    static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4, kDrops = 1.0 / 20;
     static constexpr double kEvens = 3.0 / 2;
     static constexpr double kHeld = 2, kLeft = 1.0 / 16, kKeeps = 1.0 / 4, kGivesUp = 3.0 / 20, kWell = 4;
     static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
@@ -80,6 +82,7 @@ private:
     double yields_ = 1;  // round trips
     double line_ = 0, available_ = 0, greatest_ = 0;
     bool found_ = false;
+    bool dropped_ = false, shallow_ = false;  // more than kDrops was lost between the last two looks; twice in a row
 };
 
 }  // namespace dstcc
