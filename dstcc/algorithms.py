@@ -474,6 +474,8 @@ STRANGERS = (
     "dead path", "two paths restart", "reports of 60 bit/s", "two paths through one small store", "steps",
     "a restart of stored video over a relay", "told rates after a restart", "turns",
     "two senders in a queue of two packets", "unannounced store", "outages that nobody announces on two links",
+    "shallow queue", "shallow overload", "shallow told", "turns unequal", "unequal lines", "closed line", "mostly down",
+    "unannounced two", "stay told",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

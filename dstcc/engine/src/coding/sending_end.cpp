@@ -4,6 +4,7 @@ namespace dstcc {
 
 namespace {
 
+constexpr Time kGoesOn = 16;           // in a round trip: after so long what leaves now has gone on
 constexpr std::int64_t kUnheard = 64;  // packets of a line that may be what fills storage
 
 }  // namespace
@@ -375,25 +376,33 @@ void CodedSendingEnd::refresh_paths() {
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
-// What others over the same first line take the place of. Storage further on fills with what goes over a line that is away: nothing does while
-// others bring all that waits before it is back. And it fills with what goes over a line of which nothing is heard yet: once others say that
-// it overflows, no more does before something is, or a contact begins.
+// What others over the same first line take the place of. Storage further on fills with what goes over a line that is away, or will be before
+// it goes on: nothing does while others bring all that waits before that line is back, nor before their rate is known. And it fills with
+// what goes over a line of which nothing is heard yet: once others say that it overflows, no more does before something is, or a contact
+// begins.
 bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) {
     Subflow& subflow = subflows_[s];
     if (!subflow.clock.over_nodes()) return false;
-    const bool unheard = subflow.heard == 0 && subflow.sent > kUnheard;
+    const auto waits = [this](const Subflow& over) {
+        const Time goes_on = now_ + over.flight.tcp().srtt_ns / kGoesOn;
+        return std::max(over.further_on_ns, over.clock.waits_there(goes_on));
+    };
+    const Time wait = waits(subflow);
+    bool overflows = false, unknown = false;
     double rate = 0;
-    Time least = subflow.further_on_ns;
+    Time least = wait;
     for (SubflowSet set = heard_of; set != 0; set &= set - 1) {
         const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
         if (other.line != subflow.line) continue;
-        subflow.fills = subflow.fills || other.lately.overflows();
-        if (other.further_on_ns >= subflow.further_on_ns) continue;
+        overflows = overflows || other.lately.overflows();
+        const Time others = waits(other);
+        if (others >= wait) continue;
+        unknown = unknown || other.flight.rate() <= 0;
         rate += other.flight.rate();
-        least = std::min(least, other.further_on_ns);
+        least = std::min(least, others);
     }
-    subflow.fills = subflow.fills && unheard;
-    return subflow.fills || static_cast<double>(backlog_) < rate * static_cast<double>(subflow.further_on_ns - least);
+    subflow.fills = subflow.heard == 0 && subflow.sent > kUnheard && (subflow.fills || overflows);
+    return subflow.fills || unknown || static_cast<double>(backlog_) < rate * static_cast<double>(wait - least);
 }
 
 // Of what its link is away for by the plan.
