@@ -214,6 +214,17 @@ def test_a_slower_line_further_on_is_found_by_reports(queue_bytes: int) -> None:
     assert 0.85 * RATE_BPS / 2 < wire_rate(result, 800, 1500) < 1.06 * RATE_BPS / 2
 
 
+def test_a_shallow_queue_further_on_that_a_chunk_all_but_fills_is_no_lossy_channel() -> None:
+    """Chunks of 10 s for a line that 96 % of it fill, before which 8 s of it have room; a round trip takes 440 s."""
+    behind = 150e3
+    layers = tuple(int(0.96 * behind / 8 * 10 * MSS / WIRE * part) for part in (0.44, 0.34, 0.22))
+    objects = live(500, layers, chunk_s=10.0, playout_s=1000.0)
+    path = relayed(far(400e3, 440.0, up_bps=8e3), behind, 150_000, at=1 / 11)
+    result = trial(path, objects, duration_s=7000.0)
+    assert in_time(result, objects) > 0.98
+    assert result.totals.repair_payload_bytes < 0.1 * result.totals.sent_payload_bytes
+
+
 def test_others_before_the_slower_line_further_on_are_made_room_for() -> None:
     shared = relayed(far(), RATE_BPS, 375_000, CrossTraffic(RATE_BPS / 2))
     result = trial(shared, video(2, 1500))

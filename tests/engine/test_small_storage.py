@@ -62,6 +62,22 @@ def test_nothing_waits_in_storage_for_a_line_while_another_brings_all_before_it_
     assert sent_while_away(result, gaps) < 0.01
 
 
+def test_what_would_still_wait_when_its_line_goes_takes_the_other_before() -> None:
+    """Of 80 kB half a queue of what the first line brings faster would stay there for 400 s."""
+    gaps = in_turns(8)
+    result = trial(over_node(80_000, *gaps), objects := asks(0.6, 3000, 900.0))
+    assert in_time(result, objects) > 0.99
+    assert max(result.nodes[0].slot_held_bytes[k * 80 + 75] for k in range(1, 7)) < 40_000
+
+
+def test_nothing_goes_to_a_line_that_is_away_before_the_others_rate_is_known() -> None:
+    gaps = in_turns(2)
+    result = trial(over_node(60_000, *gaps[::-1]), asks(0.6, 700, 300.0))
+    samples = result.samples
+    early = (samples.t_ns <= ns(100.0)) & (samples.subflow == 0)
+    assert samples.sent_segments[early].sum() <= 1
+
+
 def test_a_backlog_that_the_other_cannot_bring_before_then_does_wait_there() -> None:
     """A file of 1,100 s of one line: the other is back after 400 s."""
     gaps = in_turns(8)
