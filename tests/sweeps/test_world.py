@@ -55,14 +55,15 @@ def world(*words: str) -> subprocess.CompletedProcess[str]:
 def test_ten_thousand_runs() -> None:
     done = world("-n", "10000")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "; 0 with findings" in done.stdout
+    assert "; 0 with findings" in done.stdout + done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_product_is_noticed(name: str) -> None:
     done = world("-n", "2000", "--broken", name)
-    assert done.returncode == 1 and "seed " in done.stdout, done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "seed " in said, said
 
 
 def test_a_break_is_of_what_stands_there() -> None:
