@@ -485,9 +485,11 @@ def test_an_answer_may_come_to_a_node_before_what_waits_at_it_arrives():
 @pytest.mark.parametrize("first", range(0, 60, 15))
 def test_nodes_that_go_ahead_of_each_other_do_what_the_order_of_time_gives(first):
     """Nobody goes beyond the next sample, so samples at each tick keep all to it; without deadlines they do nothing
-    else."""
+    else, but where coded paths give way to each other."""
     for seed in range(first, first + 15):
         one = random_network(Random(seed))
+        if one.coding is not None and any(way.first_hop_of >= 0 for way in one.links):
+            continue
         never = np.full_like(one.objects.deadline_ns, NEVER_NS)
         one = replace(
             one,
