@@ -527,7 +527,10 @@ class Scenario(ScenarioTable):
         labels = [variant.label for variant in self.variant]
         for number, variant in enumerate(self.variant):
             if variant.label in self._taken() or labels.index(variant.label) < number:
-                raise broken(f"'{variant.label}' is another's name", key=f"variant.{number}.label")
+                raise broken(
+                    f"'{variant.label}' is another's name: an algorithm's or a variant's",
+                    key=f"variant.{number}.label",
+                )
             try:
                 as_variant(self, variant).check()
             except (ValidationError, PydanticCustomError) as error:

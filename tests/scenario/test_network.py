@@ -411,6 +411,13 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"link__0__mask_deg": 10}, "link.0.mask_deg: needs nodes with places"),
         (
             {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
+            "transport.restart: 'long' has TCP flows of others on it, which would go on",
+        ),
+        (
+            {
+                "transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
+                "path__2__flows": [],
+            },
             "transport.restart: at 'a' what is stored of an earlier connection would make room for a later one",
         ),
         (
@@ -615,7 +622,7 @@ def test_a_node_that_no_link_reaches_is_refused() -> None:
 
 
 def test_a_variant_cannot_have_what_nodes_refuse() -> None:
-    document = changed()
+    document = changed(path__2__flows=[])
     document["variant"] = [
         {"label": "r", "congestion": "cubic", "set": {"restart": {"at_s": [5], "boot_s": 1, "spool": True}}}
     ]
