@@ -85,6 +85,12 @@ def test_nothing_goes_to_a_line_that_is_away_before_the_others_rate_is_known() -
     assert samples.sent_segments[early].sum() <= 1
 
 
+def test_with_a_handshake_there_is_no_plan_to_give_way_by() -> None:
+    gaps = in_turns(8)
+    result = trial(over_node(10**7, *gaps), asks(0.6, 3000, 1500.0), handshake=True)
+    assert sent_while_away(result, gaps) > 0.1
+
+
 def test_a_backlog_that_the_other_cannot_bring_before_then_does_wait_there() -> None:
     """A file of 1,100 s of one line: the other is back after 400 s."""
     gaps = in_turns(8)

@@ -382,7 +382,7 @@ void CodedSendingEnd::refresh_paths() {
 // begins.
 bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) {
     Subflow& subflow = subflows_[s];
-    if (!subflow.clock.over_nodes()) return false;
+    if (transport_.handshake || !subflow.clock.over_nodes()) return false;  // no plan, or no storage
     const auto waits = [this](const Subflow& over) {
         const Time goes_on = now_ + over.flight.tcp().srtt_ns / kGoesOn;
         return std::max(over.further_on_ns, over.clock.waits_there(goes_on));
