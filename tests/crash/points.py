@@ -178,6 +178,8 @@ def _ended(child: int) -> tuple[int, int]:
 def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fault, log: int) -> int:
     from dstcc_cli.main import main  # what strikes is of the command
 
+    asked = list(words)
+    sys.argv = ["dstcc", *words]
     point = 0 if fault.site else fault.point
     library.crash_arm(os.fsencode(folder), ctypes.c_long(point), ctypes.c_long(fault.error), log)
     code = 70
@@ -185,7 +187,7 @@ def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fa
         number = fault.site.number if fault.site else 0
         library.crash_memory(os.fsencode(ROOT), ctypes.c_uint64(number), ctypes.c_long(fault.point))
     try:
-        _main(main, words)
+        _main(main, asked)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
@@ -197,14 +199,13 @@ def _command(library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: Fa
     return code
 
 
-def _main(main: Callable[[list[str]], Any], words: Sequence[str]) -> None:
+def _main(main: Callable[[list[str]], Any], words: list[str]) -> None:
     """The command; a paper that it names is a folder here."""
-    sys.argv = ["dstcc", *words]
     if words[0] == "reproduce":
         from dstcc.papers import model
 
         model.load_paper = lambda name: model.read_paper(Path(name).absolute())
-    main(list(words))
+    main(words)
 
 
 def content(path: Path) -> dict[str, bytes] | None:
@@ -400,7 +401,7 @@ def allocations_to_strike(
 @cache
 def _functions(extension: str) -> list[tuple[int, str]]:
     """The functions of a compiled module by where they begin."""
-    (path,) = (one for one in ROOT.glob(f"*/*/{extension}"))
+    (path,) = (one for one in ROOT.glob(f"*/*/{extension}") if one.parts[len(ROOT.parts)] != "build")
     done = subprocess.run(["nm", "-C", "--defined-only", path], capture_output=True, text=True, check=True)
     rows = (line.split(" ", 2) for line in done.stdout.splitlines())
     return sorted((int(place, 16), name) for place, kind, name in rows if kind in "tTwW")
@@ -488,7 +489,8 @@ def _modules(folder: Path, words: Sequence[str]) -> list[str]:
                 os.dup2(silent, 1)
                 os.dup2(silent, 2)
                 with contextlib.suppress(SystemExit):
-                    _main(main, words)
+                    sys.argv = ["dstcc", *words]
+                    _main(main, list(words))
             finally:
                 os.write(said.fileno(), "\n".join(sys.modules).encode())
                 os._exit(0)
