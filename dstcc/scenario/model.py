@@ -591,7 +591,7 @@ class Scenario(ScenarioTable):
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all {what}s", key=what)
         check_windows(self)
         check_coding(self)
-        check_restart(self.transport, self.link)
+        check_restart(self.transport, ways)
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken(f"needs one subflow a {what}", key="transport.layer_links")
         check_same(self.transport.congestion, ways)

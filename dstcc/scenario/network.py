@@ -267,12 +267,6 @@ def _check_ends(scenario: Scenario, ends: set[str]) -> None:
 
 
 def _check_transport(scenario: Scenario, routes: list[tuple[str, ...]]) -> None:
-    shared = next((way.name for way in ways_of(scenario) if way.flows), None)
-    if shared is not None and scenario.transport.restart is not None:
-        raise broken(
-            f"'{shared}' has TCP flows of others on it, which would go on; not modelled",
-            key="transport.restart",
-        )
     if all(len(route) == 2 for route in routes):
         return
     forwards = _check_forwarding(scenario, routes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,8 @@ from dstcc.engine.config import Restarts
 from .fields import AsTuple, Instant, ScenarioTable, Seconds, broken, ns
 
 if TYPE_CHECKING:
-    from .model import Link, Transport
+    from .model import Transport
+    from .network import Way
 
 
 class Boots(ScenarioTable):
@@ -49,7 +51,7 @@ def engine_restarts(restart: Restart | None) -> Restarts | None:
     return Restarts(tuple(map(ns, restart.at_s)), ns(restart.boot_s), restart.spool)
 
 
-def check_restart(transport: Transport, links: tuple[Link, ...]) -> None:
+def check_restart(transport: Transport, ways: Sequence[Way]) -> None:
     """Raise :class:`PydanticCustomError` for a restart of what is not modelled."""
     if transport.restart is None:
         return
@@ -58,7 +60,7 @@ def check_restart(transport: Transport, links: tuple[Link, ...]) -> None:
         raise broken(
             "cannot be combined with ltp_green_from_layer: nobody acknowledges a green layer", key=key
         )
-    shared = next((link.name for link in links if link.flows or link.mix), None)
+    shared = next((way.name for way in ways if way.flows or way.mix), None)
     if shared is not None:
         raise broken(f"'{shared}' has TCP flows of others on it, which would go on; not modelled", key=key)
 

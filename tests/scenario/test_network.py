@@ -410,14 +410,14 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ({"node__1__stations": ["dss-99"]}, "node.1: no station is called 'dss-99'"),
         ({"link__0__mask_deg": 10}, "link.0.mask_deg: needs nodes with places"),
         (
-            {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
+            {
+                "transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
+                "node__1__when_full": "drop-tail",
+            },
             "transport.restart: 'long' has TCP flows of others on it, which would go on",
         ),
         (
-            {
-                "transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
-                "path__2__flows": [],
-            },
+            {"transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}}},
             "transport.restart: at 'a' what is stored of an earlier connection would make room for a later one",
         ),
         (
@@ -622,7 +622,7 @@ def test_a_node_that_no_link_reaches_is_refused() -> None:
 
 
 def test_a_variant_cannot_have_what_nodes_refuse() -> None:
-    document = changed(path__2__flows=[])
+    document = changed()
     document["variant"] = [
         {"label": "r", "congestion": "cubic", "set": {"restart": {"at_s": [5], "boot_s": 1, "spool": True}}}
     ]
