@@ -30,7 +30,8 @@
 //
 // While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
 //
-// Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries.
+// Nothing is limited until a queue stands and grows by what is sent, nor once A has been more than the sender's own line carries for a
+// round trip: what others over that line leave is less now and then.
 #pragma once
 
 #include "core/base.hpp"
@@ -79,6 +80,7 @@ private:
     double arrived_ = 0, lost_ = 0;                          // since from_sent_
     double lost_share_ = 0;                                  // over a round trip
     Time holds_from_ = 0;
+    Time limits_ns_ = 0;  // when A was last no more than the own line carries
     double yields_ = 1;  // round trips
     double line_ = 0, available_ = 0, greatest_ = 0;
     bool found_ = false;
