@@ -10,6 +10,7 @@ constexpr Time kSilenceRtts = 4;                    // for so long an answer's d
 constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
+constexpr Time kLooks = 4;    // at what a packet waited for
 constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in a round trip, or one of so many packets
 constexpr std::int64_t kPrefetch = 8;   // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
 constexpr Time kExact = Time{1} << 50;  // a double has as many nanoseconds
@@ -92,6 +93,15 @@ Time Flight::answered_by(Time sent) const {
     return late + planned_wait(sent) + sent + round_trip;
 }
 
+// What was sent then waited for a contact further on, by the plan: at once, or in a queue that was there when its line closed.
+bool Flight::waited(Time sent, Time took) const {
+    if (!clock_ || !clock_->over_nodes()) return false;
+    const Time queued = std::max<Time>(took - tcp_.light_ns, 0);
+    for (Time part = 0; part < kLooks; ++part)
+        if (clock_->waits_there(sent + queued / kLooks * part) > 0) return true;
+    return false;
+}
+
 Time Flight::next_timer() const {
     if (!established_ || tcp_.in_flight() == 0) return kNever;
     const Time sent = packets_[tcp_.snd_una].sent_ns, timeout = probe_timeout();
@@ -116,6 +126,7 @@ bool Flight::handle_timer(Time now) {
         if (next_timer() > now) return false;
     }
     ++timeouts_;
+    if (backoff_ == 0) silent_ns_ = now;
     if (backoff_ < kMaxBackoff) ++backoff_;
     probing_ = true;
     if (wants_reports_) doubt(now);
@@ -228,7 +239,7 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     tcp_.ack_has_sacks = ack.count > 1;
     const std::int64_t newest = ack.ranges[ack.count - 1].end - 1;
     DSTCC_CHECK(newest < tcp_.snd_nxt, "nothing is acknowledged before it is sent");
-    if (clock_ && newest > largest_ && clock_->waits_there(packets_[newest].sent_ns) > 0) tcp_.one_way_ns = -1;
+    if (newest > largest_ && waited(packets_[newest].sent_ns, ack.one_way_ns)) tcp_.one_way_ns = -1;
     const std::int64_t in_flight = tcp_.in_flight();
     const std::uint64_t lost = tcp_.lost;
     Latest latest;
@@ -301,7 +312,7 @@ Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Ti
         packets_.pop_front();
         packets_.prefetch_ahead(kPrefetch);
     }
-    tcp_.one_way_ns = clock_ && clock_->waits_there(row.latest.sent_ns) > 0 ? -1 : one_way_ns;
+    tcp_.one_way_ns = waited(row.latest.sent_ns, one_way_ns) ? -1 : one_way_ns;
     return row;
 }
 

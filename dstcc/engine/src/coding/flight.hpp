@@ -94,6 +94,8 @@ public:
     Time least_timeout() const { return constants_.rto_min; }
     bool probing() const { return probing_; }
     bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
+    // Nor for a round trip after that.
+    bool gone(Time now) const { return stale() && now - silent_ns_ > tcp_.srtt_ns; }
     Time pacing_until() const { return tcp_.pacing_until_ns; }
     Time next_timer() const;
     std::uint64_t timeouts() const { return timeouts_; }
@@ -161,6 +163,7 @@ private:
     Time probe_timeout() const;
     Time planned_wait(Time sent) const { return clock_ ? clock_->waits_both(sent) : 0; }
     Time answered_by(Time sent) const;
+    bool waited(Time sent, Time took) const;
     bool take(std::int64_t number, Latest& latest);
     struct Row {  // of packets that an ACK names one after another
         Time oldest_ns;
@@ -228,6 +231,7 @@ private:
     Time resumed_ns_ = 0;        // nothing could arrive before
     Time loss_ns_ = kNever;      // when a packet below the largest will have waited long enough
     unsigned backoff_ = 0;       // probes without an answer
+    Time silent_ns_ = 0;  // since when it is stale
     bool probing_ = false;       // one is due
     std::uint64_t timeouts_ = 0;
     std::int64_t recovery_end_ = 0;  // a packet from here on was sent since the last reduction

@@ -56,6 +56,11 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
 void CodedSendingEnd::add(Subflow subflow) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
     if (!transport_.handshake) subflow.flight.set_clock(subflow.clock);
+    for (Subflow& other : subflows_) {
+        if (other.line != subflow.line) continue;
+        other.storage.share();
+        subflow.storage.share();
+    }
     subflows_.push_back(std::move(subflow));
     arrival_ns_.push_back(kNever);
     going_.emplace_back();
@@ -200,7 +205,7 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
 
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
     Subflow& subflow = subflows_[s];
-    if (!held_.empty() || asks_again() || (now >= next_plan_ns_ && plans())) return false;
+    if (!held_.empty() || asks_again() || now >= lines_until_ns_ || (now >= next_plan_ns_ && plans())) return false;
     SubflowSet looked_at = ready_;
     insert(looked_at, s);
     for (; !transport_.handshake && looked_at != 0; looked_at &= looked_at - 1)
@@ -218,6 +223,7 @@ bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait
 bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     Subflow& subflow = subflows_[s];
     const Flight& flight = subflow.flight;
+    if (now >= lines_until_ns_) return false;
     if (ready_ != 0 || !flight.paced_only() || flight.tcp().in_flight() == 0 || flight.pacing_until() > now)
         return false;
     if (!transport_.handshake && (!subflow.up || now >= subflow.change_ns)) return false;
@@ -253,7 +259,7 @@ bool CodedSendingEnd::send_on(Time until) {
     if (left <= full || interleaved(number)) return false;
     BlockSending& block = sent_[number];
     for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s), false, -1, -1, 0, 0};
-    until = std::min(until, next_until_ns_);
+    until = std::min({until, next_until_ns_, lines_until_ns_ - 1});
     std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
     while (left > full) {
         std::size_t s = 0;
@@ -327,7 +333,7 @@ void CodedSendingEnd::count(Time now, std::size_t s, std::int64_t end, Time wait
 
 Time CodedSendingEnd::counts_until(Time now) const {
     if (asks_again()) return -1;
-    Time until = plans() ? next_plan_ns_ - 1 : kNever;
+    Time until = std::min(plans() ? next_plan_ns_ - 1 : kNever, lines_until_ns_ - 1);
     for (const Subflow& subflow : subflows_) {
         if (!subflow.flight.only_counts()) return -1;
         until = std::min(until, now + subflow.flight.least_timeout());
@@ -347,21 +353,14 @@ void CodedSendingEnd::refresh_paths() {
         Subflow& subflow = subflows_[s];
         subflow.light_ns = subflow.plan->light_ns(now_);
         subflow.flight.set_light(subflow.light_ns);
-        if (!transport_.handshake) {
-            subflow.further_on_ns = subflow.clock.waits_there(now_);
-            const Time stay = stay_of(subflow, now_);
-            subflow.fills = subflow.fills && stay == subflow.stay_ns;
-            subflow.stay_ns = stay;
-        }
+        if (!transport_.handshake) subflow.further_on_ns = subflow.clock.waits_there(now_);
         tell_gap(subflow);
         if (contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
-    giving_way_ = 0;
-    for (SubflowSet set = heard_of; set != 0; set &= set - 1)
-        if (const auto s = static_cast<std::size_t>(lowest(set)); gives_way(s, heard_of)) insert(giving_way_, s);
+    look_at_lines();
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
@@ -380,29 +379,41 @@ void CodedSendingEnd::refresh_paths() {
 // it goes on: nothing does while others bring all that waits before that line is back, nor before their rate is known. And it fills with
 // what goes over a line of which nothing is heard yet: once others say that it overflows, no more does before something is, or a contact
 // begins.
-bool CodedSendingEnd::gives_way(std::size_t s, SubflowSet heard_of) {
+void CodedSendingEnd::look_at_lines() {
+    giving_way_ = 0;
+    lines_until_ns_ = kNever;
+    if (transport_.handshake) return;  // no plan
+    for (Subflow& subflow : subflows_) {
+        if (!subflow.clock.over_nodes()) continue;  // no storage
+        const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
+        const Time wait = subflow.clock.waits_there(now_);
+        subflow.away_ns = std::max(wait, subflow.clock.waits_there(now_ + soon));
+        const Time stay = stay_of(subflow, now_);
+        subflow.fills = subflow.fills && stay == subflow.stay_ns;
+        subflow.stay_ns = stay;
+        lines_until_ns_ = std::min(lines_until_ns_, now_ + std::max<Time>(soon / 2, 1));
+    }
+    for (SubflowSet set = heard(); set != 0; set &= set - 1)
+        if (const auto s = static_cast<std::size_t>(lowest(set)); gives_way(s)) insert(giving_way_, s);
+}
+
+bool CodedSendingEnd::gives_way(std::size_t s) {
     Subflow& subflow = subflows_[s];
-    if (transport_.handshake || !subflow.clock.over_nodes()) return false;  // no plan, or no storage
-    const auto waits = [this](const Subflow& over) {
-        const Time goes_on = now_ + over.flight.tcp().srtt_ns / kGoesOn;
-        return std::max(over.further_on_ns, over.clock.waits_there(goes_on));
-    };
-    const Time wait = waits(subflow);
+    if (!subflow.clock.over_nodes()) return false;
     bool overflows = false, unknown = false;
     double rate = 0;
-    Time least = wait;
-    for (SubflowSet set = heard_of; set != 0; set &= set - 1) {
+    Time least = subflow.away_ns;
+    for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
         if (other.line != subflow.line) continue;
-        overflows = overflows || other.lately.overflows();
-        const Time others = waits(other);
-        if (others >= wait) continue;
+        overflows = overflows || (!other.flight.stale() && other.lately.overflows());
+        if (other.away_ns >= subflow.away_ns || other.flight.gone(now_)) continue;
         unknown = unknown || other.flight.rate() <= 0;
         rate += other.flight.rate();
-        least = std::min(least, others);
+        least = std::min(least, other.away_ns);
     }
     subflow.fills = subflow.heard == 0 && subflow.sent > kUnheard && (subflow.fills || overflows);
-    return subflow.fills || unknown || static_cast<double>(backlog_) < rate * static_cast<double>(wait - least);
+    return subflow.fills || unknown || static_cast<double>(backlog_) < rate * static_cast<double>(subflow.away_ns - least);
 }
 
 // Of what its link is away for by the plan.
@@ -460,6 +471,10 @@ void CodedSendingEnd::pump(std::size_t s) {
 
 void CodedSendingEnd::offer() {
     if (now_ >= next_plan_ns_) plan_ahead();
+    if (now_ >= lines_until_ns_) {
+        look_at_lines();
+        for (SubflowSet set = kept_back_; set != 0; set &= set - 1) refresh(static_cast<std::size_t>(lowest(set)));
+    }
     if (!transport_.handshake)
         for (SubflowSet set = ready_; set != 0; set &= set - 1) refresh(static_cast<std::size_t>(lowest(set)));
     while (ready_ != 0) {

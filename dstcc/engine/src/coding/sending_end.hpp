@@ -87,6 +87,7 @@ public:
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         LostLately lately = {};
         StorageSeen storage = {};
+        Time away_ns = 0;   // the planned wait further on, of what is sent now or within a sixteenth of a round trip
         Time stay_ns = -1;  // the contact that what is sent now waits for further on; -1: for none
         bool up = true;
         bool fills = false;  // storage, as far as anybody knows
@@ -174,7 +175,8 @@ private:
     void offer();
     void refresh(std::size_t s);
     void refresh_paths();
-    bool gives_way(std::size_t s, SubflowSet heard_of);
+    void look_at_lines();
+    bool gives_way(std::size_t s);
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));
@@ -318,6 +320,7 @@ private:
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
     SubflowSet giving_way_ = 0;    // to others over the same line
+    Time lines_until_ns_ = kNever;  // then they are looked at again
     SubflowSet kept_back_ = 0;     // free to send, but for what it would fill
     Time gap_ns_ = 0;              // between the turns of a chunk's layers
     Time spare_ns_ = kNever;       // from a release to when it must leave

@@ -1,8 +1,8 @@
 // StorageSeen: how much a node further on had room for while its line was away.
 //
 //   stay   what waits there for the same contact of the plan
-//   room   what arrived of a stay of which so much was lost as no channel loses for long. The next one gets no more; one that got all that, and
-//          lost little, makes it kGrows times as much
+//   room   what arrived of a stay of which so much was lost as no channel loses for long, or half of that, where the sender's other paths
+//          pass the node meanwhile. The next stay gets no more; one that got all that, and lost little, makes it kGrows times as much
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,8 @@ namespace dstcc {
 
 class StorageSeen {
 public:
+    // Others of the sender pass the node.
+    void share() { share_ = kShared; }
     // `contact`: what names a stay. Bytes that were sent to it.
     void send(Time contact, double bytes) {
         if (contact != sending_) sent_ = 0;
@@ -31,14 +33,15 @@ public:
         }
         arrived_ += bytes;
         overflowed_ = overflowed_ || overflows;
-        if (overflowed_) room_ = std::max(arrived_, kLeast);
+        if (overflowed_) room_ = std::max(share_ * arrived_, kLeast);
     }
 
 private:
-    static constexpr double kFilled = 3.0 / 4, kGrows = 5.0 / 4, kLeast = 16 * 1500;
+    static constexpr double kFilled = 3.0 / 4, kGrows = 5.0 / 4, kShared = 1.0 / 2, kLeast = 16 * 1500;
 
     Time sending_ = -1, heard_ = -1;
     double sent_ = 0, arrived_ = 0, room_ = std::numeric_limits<double>::infinity();
+    double share_ = 1;
     bool overflowed_ = false;
 };
 
