@@ -133,9 +133,9 @@ def test_a_rest_lets_it_carry_more() -> None:
     assert far.pace > 1.1 * before
 
 
-def found_queue(shown: float) -> tuple[coding.FarQueue, float]:
+def found_queue(shown: float, shared: bool = False) -> tuple[coding.FarQueue, float]:
     """Packets of ten seconds at 2,000 bytes a second came in over 20 s, so that 1,000 are available; and the pace."""
-    queue = coding.FarQueue()
+    queue = coding.FarQueue(shared)
     queue.hear(ns(0.0), ns(50.0), 5_000.0)
     queue.hear(ns(10.0), ns(60.0), 20_000.0)
     return queue, queue.pace(ns(20.0), 60_000.0, shown / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
@@ -178,6 +178,31 @@ def test_more_than_the_own_line_carries_is_no_limit() -> None:
     assert queue.found
     queue, pace = found_queue(1100.0)
     assert pace == pytest.approx(250)
+    shared = coding.FarQueue(shared=True)
+    for sent_s, wait_s in ((0.0, 0.0), (10.0, 50.0), (20.0, 60.0)):
+        shared.hear(ns(sent_s), ns(wait_s), 20_000.0)
+        assert shared.pace(ns(30.0), 60_000.0, 900 / 1e9, ns(ROUND_S), ns(1e6)) == float("inf")
+    assert shared.found
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_where_others_share_the_own_line_a_limit_is_kept_for_a_round_trip(shared: bool) -> None:
+    """Of 100 s; what they leave may be less than the limit meanwhile."""
+    queue, _ = found_queue(SHOWN, shared)
+    if not shared:
+        queue.hear(ns(60), ns(60.0), 50_000.0)
+        assert queue.pace(ns(60), 60_000.0, 900 / 1e9, ns(ROUND_S), ns(1e6)) == float("inf")
+        return
+    for at, shown, limited in (
+        (60, 900, True),
+        (109, 900, True),
+        (120, SHOWN, True),
+        (219, 900, True),
+        (231, 900, False),
+    ):
+        queue.hear(ns(at), ns(60.0), 1_000.0 * (at - 10))
+        pace = queue.pace(ns(at), 60_000.0, shown / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+        assert (pace < 2_000) is limited, at
 
 
 def shallow(*lost: float, wait_s: float = 0.3) -> bool:

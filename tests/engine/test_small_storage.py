@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine import EngineResult, Link, Node, Objects
+from dstcc.engine import EngineResult, Link, Loss, Node, Objects
 from dstcc.engine._testing import coding
 
 from .net import MSS, WIRE, live, ns, relayed
-from .test_paced import far, in_time, trial
+from .test_paced import TOLD, far, in_time, trial
 
 S = 10**9
 LINE_BPS = 80e3
@@ -60,6 +60,33 @@ def test_nothing_waits_in_storage_for_a_line_while_another_brings_all_before_it_
     result = trial(over_node(300_000, *gaps), objects := asks(0.6, 3000, 900.0))
     assert in_time(result, objects) == 1
     assert sent_while_away(result, gaps) < 0.01
+
+
+@pytest.mark.parametrize("slot_s", [5.0, 90.0])
+def test_nothing_is_sent_to_a_line_that_closed_within_a_slot(slot_s: float) -> None:
+    """A slot fills a storage of 150 kB ten times, and it is full for 400 s then."""
+    result = trial(over_node(150_000, *in_turns(8)), objects := asks(0.6, 3000, 900.0), slot_s=slot_s)
+    assert in_time(result, objects) == 1
+    assert result.nodes[0].dropped_packets == 0
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_lost_report_is_no_reason_to_fill_storage(seed: int) -> None:
+    """One in three is lost, so that paths seem silent now and then."""
+    paths = tuple(replace(path, up_loss=Loss("packet", 0.35)) for path in over_node(150_000, *in_turns(8)))
+    result = trial(paths, objects := asks(0.6, 3000, 900.0), seed=seed)
+    assert in_time(result, objects) > 0.99
+
+
+def test_a_path_that_is_gone_brings_nothing_before_the_other_is_back() -> None:
+    """Nobody announced that it would be; what waits for the other does so in storage, then."""
+    gaps = ((), ((600.0, 1600.0),))
+    one, other = over_node(10**7, *gaps)
+    (hop,) = one.onward
+    gone = replace(hop, line=replace(hop.line, unannounced_ns=((ns(300), ns(3000)),)))
+    result = trial((replace(one, onward=(gone,)), other), asks(0.6, 2500, 1500.0))
+    then = (result.samples.t_ns > ns(800)) & (result.samples.t_ns < ns(1500)) & (result.samples.subflow == 1)
+    assert result.samples.sent_segments[then].sum() * WIRE * 8 > 0.4 * LINE_BPS * 700
 
 
 def test_what_would_still_wait_when_its_line_goes_takes_the_other_before() -> None:
@@ -168,6 +195,39 @@ def test_room_is_what_arrived_of_a_stay_that_overflowed() -> None:
         seen.send(stay, sent)
         assert seen.full(stay) is full
         assert not seen.full(stay + 1), "one to which nothing was sent"
+
+
+def test_where_others_pass_the_node_a_stay_that_overflowed_leaves_them_half() -> None:
+    seen = coding.StorageSeen()
+    seen.share()
+    seen.send(1, 1e9)
+    assert not seen.full(1), "of nothing that is known"
+    seen.hear(1, 100e3, True)
+    seen.send(2, 50e3 - 1)
+    assert not seen.full(2)
+    seen.send(2, 1.0)
+    assert seen.full(2)
+
+
+@pytest.mark.parametrize("away", [0, 1])
+def test_others_pass_a_node_whose_storage_a_stay_overflowed(away: int) -> None:
+    """One line is away twice, and gets half of what arrived the second time."""
+    gaps: list[tuple[tuple[float, float], ...]] = [(), ()]
+    gaps[away] = ((400.0, 1000.0), (1400.0, 2000.0))
+    objects = asks(1.4, 2500, 2400.0)
+    result = trial(over_node(300_000, *gaps), replace(objects, release_ns=0 * objects.release_ns))
+    samples = result.samples
+    for a, b, least, most in ((400.0, 1000.0, 300e3, 1e9), (1400.0, 2000.0, 100e3, 280e3)):
+        then = (samples.t_ns > ns(a)) & (samples.t_ns <= ns(b)) & (samples.subflow == away)
+        assert least < samples.sent_segments[then].sum() * WIRE < most
+
+
+def test_a_queue_whose_line_closes_says_nothing_of_a_rate() -> None:
+    """What waits after a gap of 500 s takes 150 s at the line's rate: the last of it goes as the line closes again."""
+    gaps = tuple((500.0 + 1000 * k, 1000.0 + 1000 * k) for k in range(3))
+    objects = asks(0.6, 4000, 1200.0)
+    result = trial(over_node(10**7, gaps), objects, parameters=TOLD)
+    assert in_time(result, objects) == 1
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("line", &OwnQueue::line)
         .def_property_readonly("target", &OwnQueue::target);
     py::class_<FarQueue>(m, "FarQueue")
-        .def(py::init<>())
+        .def(py::init<bool>(), py::arg("shared") = false)
         .def("skip", &FarQueue::skip)
         .def("hear", &FarQueue::hear, py::arg("sent"), py::arg("wait"), py::arg("arrived"))
         .def(
@@ -178,6 +178,7 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("ahead", &FarQueue::ahead);
     py::class_<StorageSeen>(m, "StorageSeen")
         .def(py::init<>())
+        .def("share", &StorageSeen::share)
         .def("send", &StorageSeen::send)
         .def("full", &StorageSeen::full)
         .def("hear", &StorageSeen::hear);

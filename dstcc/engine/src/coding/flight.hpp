@@ -231,7 +231,7 @@ private:
     Time resumed_ns_ = 0;        // nothing could arrive before
     Time loss_ns_ = kNever;      // when a packet below the largest will have waited long enough
     unsigned backoff_ = 0;       // probes without an answer
-    Time silent_ns_ = 0;  // since when it is stale
+    Time silent_ns_ = 0;         // since when it is stale
     bool probing_ = false;       // one is due
     std::uint64_t timeouts_ = 0;
     std::int64_t recovery_end_ = 0;  // a packet from here on was sent since the last reduction

@@ -56,11 +56,11 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
 void CodedSendingEnd::add(Subflow subflow) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
     if (!transport_.handshake) subflow.flight.set_clock(subflow.clock);
-    for (Subflow& other : subflows_) {
-        if (other.line != subflow.line) continue;
-        other.storage.share();
-        subflow.storage.share();
-    }
+    for (Subflow& other : subflows_)
+        if (other.line == subflow.line) {
+            other.storage.share();
+            subflow.storage.share();
+        }
     subflows_.push_back(std::move(subflow));
     arrival_ns_.push_back(kNever);
     going_.emplace_back();
@@ -205,7 +205,7 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
 
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
     Subflow& subflow = subflows_[s];
-    if (!held_.empty() || asks_again() || now >= lines_until_ns_ || (now >= next_plan_ns_ && plans())) return false;
+    if (!held_.empty() || asks_again() || (now >= next_plan_ns_ && plans())) return false;
     SubflowSet looked_at = ready_;
     insert(looked_at, s);
     for (; !transport_.handshake && looked_at != 0; looked_at &= looked_at - 1)
@@ -223,7 +223,6 @@ bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait
 bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     Subflow& subflow = subflows_[s];
     const Flight& flight = subflow.flight;
-    if (now >= lines_until_ns_) return false;
     if (ready_ != 0 || !flight.paced_only() || flight.tcp().in_flight() == 0 || flight.pacing_until() > now)
         return false;
     if (!transport_.handshake && (!subflow.up || now >= subflow.change_ns)) return false;
@@ -259,7 +258,7 @@ bool CodedSendingEnd::send_on(Time until) {
     if (left <= full || interleaved(number)) return false;
     BlockSending& block = sent_[number];
     for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s), false, -1, -1, 0, 0};
-    until = std::min({until, next_until_ns_, lines_until_ns_ - 1});
+    until = std::min(until, next_until_ns_);
     std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
     while (left > full) {
         std::size_t s = 0;
@@ -333,7 +332,7 @@ void CodedSendingEnd::count(Time now, std::size_t s, std::int64_t end, Time wait
 
 Time CodedSendingEnd::counts_until(Time now) const {
     if (asks_again()) return -1;
-    Time until = std::min(plans() ? next_plan_ns_ - 1 : kNever, lines_until_ns_ - 1);
+    Time until = plans() ? next_plan_ns_ - 1 : kNever;
     for (const Subflow& subflow : subflows_) {
         if (!subflow.flight.only_counts()) return -1;
         until = std::min(until, now + subflow.flight.least_timeout());
@@ -382,7 +381,8 @@ void CodedSendingEnd::refresh_paths() {
 void CodedSendingEnd::look_at_lines() {
     giving_way_ = 0;
     lines_until_ns_ = kNever;
-    if (transport_.handshake) return;  // no plan
+    const bool knows_plan = !transport_.handshake;
+    if (!knows_plan) return;
     for (Subflow& subflow : subflows_) {
         if (!subflow.clock.over_nodes()) continue;  // no storage
         const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
@@ -413,7 +413,8 @@ bool CodedSendingEnd::gives_way(std::size_t s) {
         least = std::min(least, other.away_ns);
     }
     subflow.fills = subflow.heard == 0 && subflow.sent > kUnheard && (subflow.fills || overflows);
-    return subflow.fills || unknown || static_cast<double>(backlog_) < rate * static_cast<double>(subflow.away_ns - least);
+    return subflow.fills || unknown ||
+           static_cast<double>(backlog_) < rate * static_cast<double>(subflow.away_ns - least);
 }
 
 // Of what its link is away for by the plan.

@@ -319,16 +319,16 @@ private:
     std::vector<Subflow> subflows_;
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
-    SubflowSet giving_way_ = 0;    // to others over the same line
+    SubflowSet giving_way_ = 0;     // to others over the same line
     Time lines_until_ns_ = kNever;  // then they are looked at again
-    SubflowSet kept_back_ = 0;     // free to send, but for what it would fill
-    Time gap_ns_ = 0;              // between the turns of a chunk's layers
-    Time spare_ns_ = kNever;       // from a release to when it must leave
-    Time least_light_ns_ = 0;      // one way, of the established, or of all while none is
-    double rate_ = 0;              // bytes in a nanosecond, of all; as of the last slot
-    double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
-    Time longest_wait_ns_ = 0;     // from an object's release to its deadline
-    SubflowSet open_ = 0;          // of this choice: see look()
+    SubflowSet kept_back_ = 0;      // free to send, but for what it would fill
+    Time gap_ns_ = 0;               // between the turns of a chunk's layers
+    Time spare_ns_ = kNever;        // from a release to when it must leave
+    Time least_light_ns_ = 0;       // one way, of the established, or of all while none is
+    double rate_ = 0;               // bytes in a nanosecond, of all; as of the last slot
+    double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
+    Time longest_wait_ns_ = 0;      // from an object's release to its deadline
+    SubflowSet open_ = 0;           // of this choice: see look()
     std::uint32_t next_ =
         kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
     Time next_until_ns_ = -1;  // and until then

@@ -102,6 +102,7 @@ struct ControlSetup {
     bool background = false;                 // of somebody else's flow: parameters with a value per link are not for it
     const Parameters* parameters = nullptr;  // the control's own; make_congestion() looks them up
     const Shares* plan = nullptr;            // of the link's rate over time, by the contact plan
+    int sharers = 1;                         // of the sender's subflows on the link
 
     // All values of a parameter; none where it is not set.
     const std::vector<double>& all(const std::string& name) const { return values_of(parameters, name); }

@@ -40,7 +40,7 @@ constexpr double kLinePackets = 2;  // a packet on each of two lines is no queue
 
 class Paced final : public CongestionControl {
 public:
-    explicit Paced(const ControlSetup& setup) {
+    explicit Paced(const ControlSetup& setup) : far_(setup.sharers > 1) {
         if (setup.one("told_rates", 0) > 0) told_.emplace(setup, 0);
     }
     void init(TcpState& tcp, Time now) override {

@@ -44,6 +44,7 @@ inline ControlSetup control_setup(const EngineConfig& config, const TcpState& tc
     const Time rtt = 2 * longest_delay(on) + slot + answer, share = slot * sharers;
     ControlSetup setup{tcp, link, on.rate_bps / sharers, std::max<Time>((rtt + share - 1) / share, 2), config.slot_ns};
     setup.plan = &on.rate;
+    setup.sharers = sharers;
     return setup;
 }
 

@@ -94,8 +94,8 @@ void FarQueue::look(double shown, double round) {
     } else {
         available_ = std::max(available_, sent_rate);
     }
-    if (available_ <= shown) limits_ns_ = sent_;
-    if (static_cast<double>(sent_ - limits_ns_) > round) available_ = 0;
+    if (available_ > 0 && available_ <= shown) limits_ns_ = sent_;
+    if (static_cast<double>(sent_ - limits_ns_) > (shared_ ? round : 0.0)) available_ = 0;
     greatest_ = std::max(greatest_, available_);
     from_sent_ = sent_;
     from_wait_ = wait_;

@@ -30,8 +30,8 @@
 //
 // While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
 //
-// Nothing is limited until a queue stands and grows by what is sent, nor once A has been more than the sender's own line carries for a
-// round trip: what others over that line leave is less now and then.
+// Nothing is limited until a queue stands and grows by what is sent, nor once A is more than the sender's own line carries; where its other
+// subflows share that line and leave less now and then, not before that was so for a round trip.
 #pragma once
 
 #include "core/base.hpp"
@@ -47,6 +47,9 @@ public:
     static constexpr double kEvens = 3.0 / 2;
     static constexpr double kHeld = 2, kLeft = 1.0 / 16, kKeeps = 1.0 / 4, kGivesUp = 3.0 / 20, kWell = 4;
     static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
+
+    // `shared`: whether the sender has more subflows on its own line.
+    explicit FarQueue(bool shared = false) : shared_(shared) {}
 
     struct Gap {
         Time until, length;
@@ -74,14 +77,15 @@ public:
 private:
     void look(double shown, double round_trip);
 
+    bool shared_;
     Time sent_ = -1, from_sent_ = -1, wait_ = 0, from_wait_ = 0, ahead_ = 0, longest_ = 0;
     Time grew_ = 0;                                          // when the longest came in
     Time standing_ = 0, paused_from_ = -1, paused_to_ = -1;  // what is left of wait_; the last pause
     double arrived_ = 0, lost_ = 0;                          // since from_sent_
     double lost_share_ = 0;                                  // over a round trip
     Time holds_from_ = 0;
-    Time limits_ns_ = 0;  // when A was last no more than the own line carries
-    double yields_ = 1;  // round trips
+    Time limits_ns_ = -kNever / 2;  // when A was last no more than the own line carries
+    double yields_ = 1;             // round trips
     double line_ = 0, available_ = 0, greatest_ = 0;
     bool found_ = false;
     bool dropped_ = false, shallow_ = false;  // more than kDrops was lost between the last two looks; twice in a row
