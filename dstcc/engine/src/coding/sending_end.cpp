@@ -374,10 +374,7 @@ void CodedSendingEnd::refresh_paths() {
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
-// What others over the same first line take the place of. Storage further on fills with what goes over a line that is away, or will be before
-// it goes on: nothing does while others bring all that waits before that line is back, nor before their rate is known. And it fills with
-// what goes over a line of which nothing is heard yet: once others say that it overflows, no more does before something is, or a contact
-// begins.
+// What others over the same first line take the place of.
 void CodedSendingEnd::look_at_lines() {
     giving_way_ = 0;
     lines_until_ns_ = kNever;
@@ -393,28 +390,38 @@ void CodedSendingEnd::look_at_lines() {
         subflow.stay_ns = stay;
         lines_until_ns_ = std::min(lines_until_ns_, now_ + std::max<Time>(soon / 2, 1));
     }
-    for (SubflowSet set = heard(); set != 0; set &= set - 1)
-        if (const auto s = static_cast<std::size_t>(lowest(set)); gives_way(s)) insert(giving_way_, s);
+    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        Subflow& subflow = subflows_[s];
+        subflow.fills = fills(subflow);
+        if (subflow.fills || gives_way(subflow)) insert(giving_way_, s);
+    }
 }
 
-bool CodedSendingEnd::gives_way(std::size_t s) {
-    Subflow& subflow = subflows_[s];
-    if (!subflow.clock.over_nodes()) return false;
-    bool overflows = false, unknown = false;
+// A line of which nothing is heard yet may be what fills storage: once others say that it overflows, no more goes there before something is
+// heard, or a contact begins.
+bool CodedSendingEnd::fills(const Subflow& subflow) const {
+    if (!subflow.clock.over_nodes() || subflow.heard > 0 || subflow.sent <= kUnheard) return false;
+    const auto overflows = [&](const Subflow& other) {
+        return other.line == subflow.line && !other.flight.stale() && other.lately.overflows();
+    };
+    return subflow.fills || std::any_of(subflows_.begin(), subflows_.end(), overflows);
+}
+
+// Storage further on fills with what goes over a line that is away, or will be before it goes on: nothing does while others bring all that
+// waits before that line is back, nor before their rate is known.
+bool CodedSendingEnd::gives_way(const Subflow& subflow) const {
+    bool unknown = false;
     double rate = 0;
     Time least = subflow.away_ns;
     for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
-        if (other.line != subflow.line) continue;
-        overflows = overflows || (!other.flight.stale() && other.lately.overflows());
-        if (other.away_ns >= subflow.away_ns || other.flight.gone(now_)) continue;
+        if (other.line != subflow.line || other.away_ns >= subflow.away_ns || other.flight.gone(now_)) continue;
         unknown = unknown || other.flight.rate() <= 0;
         rate += other.flight.rate();
         least = std::min(least, other.away_ns);
     }
-    subflow.fills = subflow.heard == 0 && subflow.sent > kUnheard && (subflow.fills || overflows);
-    return subflow.fills || unknown ||
-           static_cast<double>(backlog_) < rate * static_cast<double>(subflow.away_ns - least);
+    return unknown || static_cast<double>(backlog_) < rate * static_cast<double>(subflow.away_ns - least);
 }
 
 // Of what its link is away for by the plan.

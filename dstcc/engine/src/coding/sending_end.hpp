@@ -176,7 +176,8 @@ private:
     void refresh(std::size_t s);
     void refresh_paths();
     void look_at_lines();
-    bool gives_way(std::size_t s);
+    bool fills(const Subflow& subflow) const;
+    bool gives_way(const Subflow& subflow) const;
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));
