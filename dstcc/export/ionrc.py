@@ -9,7 +9,7 @@ other numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,7 +69,7 @@ def node_numbers(scenario: Scenario) -> dict[str, int]:
         first = scenario.link[0]
         return {"spacecraft": first.source or CRAFT, "earth": first.destination or EARTH}
     taken = {node.number for node in scenario.node if node.number}
-    free = (number for number in range(1, 2 * len(scenario.node) + 1) if number not in taken)
+    free = (number for number in count(1) if number not in taken)
     return {node.name: node.number or next(free) for node in scenario.node}
 
 

@@ -56,6 +56,47 @@ def test_a_light_time_that_changes_is_a_staircase_within_half_a_second() -> None
     assert all(a.to_s == b.from_s for a, b in pairwise(ranges))
 
 
+def test_a_contact_has_a_byte_a_second_at_least_and_some_time() -> None:
+    rates = [[0, 8.0], [600, 7.999], [1200, 15.999], [1800, 16.0]]
+    assert plan_of(scenario(rate_bps=rates)).of(2, 1) == [
+        Contact(0, 600, 2, 1, 1),
+        Contact(1200, 1800, 2, 1, 1),
+        Contact(1800, 3600, 2, 1, 2),
+    ]
+    plan = plan_of(scenario(rate_bps=[[0, 8e3], [600, 4e3]], outages=[[0, 600], [1000, 1000.0000004]]))
+    assert plan.of(2, 1) == [Contact(600, 1000, 2, 1, 500), Contact(1000, 3600, 2, 1, 500)]
+
+
+@pytest.mark.parametrize(
+    ("light_s", "steps"),
+    [
+        # half of a step of a second, and just above it
+        ([[0, 100.0], [3600, 101.0]], [(0, 3600, 100.5)]),
+        ([[0, 100.0], [3600, 101.001]], [(0, 1800, 100.25025), (1800, 3600, 100.75075)]),
+        ([[0, 102.0], [3600, 100.0]], [(0, 1800, 101.5), (1800, 3600, 100.5)]),
+        # rows before, at and after the plan's ends: only what lies within
+        ([[0, 8.0], [1000, 8.0], [1000.0000001, 10.0], [7200, 10.0]], [(0, 1000, 8.0), (1000, 3600, 10.0)]),
+        ([[0, 8.0], [3600, 8.0], [7200, 20.0]], [(0, 3600, 8.0)]),
+    ],
+)
+def test_steps_of_a_light_time(light_s: list[list[float]], steps: list[tuple[float, float, float]]) -> None:
+    found = plan_of(scenario(delay_s=light_s)).ranges
+    assert [(one.from_s, one.to_s, one.light_s) for one in found] == [
+        pytest.approx(one, abs=1e-6) for one in steps
+    ]
+    assert {(one.one, one.other) for one in found} == {(1, 2)}
+
+
+def test_the_first_links_numbers_are_the_nodes() -> None:
+    assert node_numbers(scenario()) == {"spacecraft": 2, "earth": 1}
+    given = scenario()
+    (link,) = given.link
+    for ends, numbers in (((7, 9), (7, 9)), ((None, 9), (2, 9)), ((7, None), (7, 1))):
+        changed = link.model_copy(update={"source": ends[0], "destination": ends[1]})
+        named = node_numbers(given.model_copy(update={"link": (changed,)}))
+        assert (named["spacecraft"], named["earth"]) == numbers
+
+
 def test_what_is_written_is_read_back_and_used_as_a_links_plan(tmp_path: Path) -> None:
     path = tmp_path / "plan.ionrc"
     done = CliRunner().invoke(main, ["export", str(STORE), "--format", "ionrc", "-o", str(path), "--json"])
