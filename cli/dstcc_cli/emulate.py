@@ -315,7 +315,7 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     out.print(f"{len(plan.trials)} trials, about {plan.estimated_packets:,} data packets:")
     for trial in plan.trials[:SHOWN_TRIALS]:
         rebuilt = trial in plan.reconstructions
-        out.print(f"  {trial} {RECONSTRUCTED}" if rebuilt else f"  {trial}", markup=False)
+        out.print(f"  {trial} {RECONSTRUCTED}" if rebuilt else f"  {trial}")
     if len(plan.trials) > SHOWN_TRIALS:
         out.print(f"  and {len(plan.trials) - SHOWN_TRIALS} more")
     show_algorithms([one.document() for one in plan.algorithms])

@@ -140,7 +140,6 @@ def command(
         f"{report.stream}: {report.duration_s:.2f} s, {report.frames} frames in {report.chunks} chunks "
         f"of {len(report.layers)} {report.scalability} layers by {report.codec}",
         soft_wrap=True,
-        highlight=False,
     )
     show_figures(_table(report))
 

@@ -160,9 +160,7 @@ def _show(built: Built | None, debug: bool, name: str, as_json: bool) -> None:
     elif built is None:
         option = " --debug" if debug else ""
         variant = "debug" if debug else "plain"
-        console().print(
-            f"{name} {variant}: not built (dstcc kernel build --kernel {name}{option})", highlight=False
-        )
+        console().print(f"{name} {variant}: not built (dstcc kernel build --kernel {name}{option})")
     else:
         facts = built.facts
         console().print(

@@ -243,13 +243,13 @@ def _table(lines: Any) -> None:
     table.add_column()
     for label, text in lines:
         table.add_row(label, text)
-    console().print(table, markup=False)
+    console().print(table)
 
 
 def _warn(notes: tuple[str, ...]) -> None:
     for note in notes:
-        notices().print(f"warning: {note}", markup=False, soft_wrap=True)
+        notices().print(f"warning: {note}", soft_wrap=True)
 
 
 def _wrote(path: Path) -> None:
-    notices().print(f"wrote {path}", markup=False, soft_wrap=True)
+    notices().print(f"wrote {path}", soft_wrap=True)

@@ -100,7 +100,7 @@ def command(
     chosen = [loaded.trial(one)["id"] for one in trials] or [loaded.best()["id"]]
     if not trials and len(loaded.trials) > 1:
         said = f"trial {chosen[0]}: the best of {len(loaded.trials)} by weighted_layers"
-        notices().print(said, soft_wrap=True, highlight=False)
+        notices().print(said, soft_wrap=True)
     levels = {one: loaded.levels(one) for one in chosen}
     first = chosen[0]
     clock = Clock.of(loaded.scenario)
@@ -150,7 +150,6 @@ def command(
         )
         + ("; the mission is longer, --from S --to S show more" if cut else ""),
         soft_wrap=True,
-        highlight=False,
     )
 
 

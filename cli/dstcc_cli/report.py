@@ -170,7 +170,7 @@ def _write_study(
         emit_json({"report": output, "format": form, "bytes": len(data), **report.document()})
     else:
         say(verdict(report))
-        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False, soft_wrap=True)
+        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", soft_wrap=True)
 
 
 def _write_programs(
@@ -194,7 +194,7 @@ def _write_programs(
     if as_json:
         emit_json({"report": output, "format": form, "bytes": len(data)})
     else:
-        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False, soft_wrap=True)
+        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", soft_wrap=True)
 
 
 def _format_of(output: str) -> str:
@@ -250,9 +250,9 @@ def _say(report: Report, output: str, written: int) -> None:
 
     out = console()
     for section, title in zip(report.sections, titles(report), strict=True):
-        out.print(f"{title}: {verdict(section)}", markup=False)
+        out.print(f"{title}: {verdict(section)}")
     for one in frontiers(report):
-        out.print(f"{one.name} over playout delay: {one.finding}", markup=False)
+        out.print(f"{one.name} over playout delay: {one.finding}")
     if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
-        out.print(f"All {len(report.sections)} scenarios: {said}", markup=False)
-    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False, soft_wrap=True)
+        out.print(f"All {len(report.sections)} scenarios: {said}")
+    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", soft_wrap=True)
