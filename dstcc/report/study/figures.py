@@ -76,6 +76,8 @@ def label(value: Any, axis: Axis | None = None) -> str:
         return f"{value / axis.unit.factor:.4g}"
     if value is None or value == "":
         return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
     text = (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )
