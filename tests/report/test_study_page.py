@@ -72,7 +72,9 @@ def drawn(axis: Axis, metric: Any, **how: bool) -> list[str]:
 
 
 def test_every_mark_of_a_share_over_numbers() -> None:
-    """The scale is from 0 to 100 %: 240 px from 14 to 254, 2.4 a percent. Times of 3, 10 and 22 min are from 94 to 724 px: 10 min is 7 of 19 of that, 630 · 7 / 19 = 232.1."""
+    """The scale is from 0 to 100 %: 240 px from 14 to 254, 2.4 a percent. Times of 3, 10 and 22 min are from 94 to 724
+    px: 10 min is 7 of 19 of that, 630 · 7 / 19 = 232.1.
+    """
     colours = [COLOURS.index(looks(NAMES)[name].colour) for name in ("cubic", "dstcc")]
     grid = [(0, 254.0), (25, 194.0), (50, 134.0), (75, 74.0), (100, 14.0)]
     expected = [
