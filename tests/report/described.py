@@ -74,6 +74,8 @@ def of_axis(axis: Axis) -> str:
         parts.append(f"length {one.tick1line.get_markersize():g} pad {one.get_pad():g}")
         parts.append(f"labels {one.label1.get_visible()} grid {one.gridline.get_visible()}")
     parts.append(f"{len(axis.get_minorticklocs())} minor")
+    if (most := getattr(axis.get_major_locator(), "_nbins", "auto")) != "auto":
+        parts.append(f"at most {most}")
     return "; ".join(parts)
 
 

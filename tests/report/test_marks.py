@@ -54,8 +54,8 @@ MOSTLY = {-1: 0.02, 0: 0.08, 1: 0.9}
 
 
 def chunks(late_s: float) -> dict[str, Any]:
-    """Three chunks of two layers each, captured every 100 s from 50 s on, due 1500 s later. They take 1,000 s and
-    ``late_s`` more each; the last one's second layer never comes."""
+    """Three chunks of two layers each, captured every 100 s from 50 s on, due 1500 s later, of who is ``late_s`` 1800.
+    They take 1,000 s and ``late_s`` more each; the last one's second layer never comes."""
     capture = np.repeat([150.0, 50.0, 250.0], 2)  # a table is in no order
     late = late_s * np.arange(6)
     complete = capture + 1000.0 + late
@@ -64,7 +64,7 @@ def chunks(late_s: float) -> dict[str, Any]:
         "chunk": np.repeat([1, 0, 2], 2),
         "layer": np.tile([0, 1], 3),
         "capture_s": capture,
-        "deadline_s": capture + 1500.0,
+        "deadline_s": capture + (1800.0 if late_s else 1500.0),
         "bytes": np.array([100_000, 50_000, 200_000, 50_000, 400_000, 50_000]),
         "first_sent_s": capture + late,
         "complete_s": complete,
@@ -115,7 +115,8 @@ class Given(Tables):
     def samples(self, trial: Trial) -> dict[str, Any]:
         return samples({NAMES[0]: 1.0, NAMES[3]: 2.0**40}.get(trial.algorithm, 5.0))
 
-    def links(self, _trial: Trial) -> dict[str, Any]:
+    def links(self, trial: Trial) -> dict[str, Any]:
+        assert trial.algorithm == NAMES[0], "those of the first trial are shown"
         return OVER
 
     def nodes(self, _trial: Trial) -> dict[str, Any]:
@@ -310,6 +311,77 @@ def marks(draw: Draw) -> str:
 @pytest.mark.parametrize("name", [name for name, _ in figures()])
 def test_a_figure_has_these_marks(name: str) -> None:
     assert marks(drawn_by_name()[name]) == (MARKS / f"{name}.txt").read_text()
+
+
+def test_rows_of_links_then_of_what_was_delivered() -> None:
+    """The second algorithm's video comes until 3,050 s: steps of a minute, as 60 of half a minute are too short."""
+    heading, *rows = links.links_rows(section(*NAMES[:2]), Given())
+    assert heading == (
+        "link",
+        "t_s",
+        "up",
+        "ebn0_db",
+        "sun_earth_probe_deg",
+        "algorithm",
+        "from_s",
+        "to_s",
+        "bytes",
+    )
+    over = [row[:5] for row in rows[:6]]
+    assert over[:2] == [("x-band", 0.0, 1, 3.0, 25.0), ("x-band", 600.0, 0, 4.0, 24.0)]
+    assert all(row[5:] == (None,) * 4 for row in rows[:6]) and over[3][:4] == ("ka-band", 0.0, 0, 6.0)
+    home = [row[5:] for row in rows[6:]]
+    assert all(row[:5] == (None,) * 5 for row in rows[6:]) and len(home) == 2 * 52
+    assert [row for row in home if row[3]] == [
+        (NAMES[0], 1020.0, 1080.0, 200_000.0),
+        (NAMES[0], 1140.0, 1200.0, 150_000.0),
+        (NAMES[1], 1140.0, 1200.0, 100_000.0),
+        (NAMES[1], 2100.0, 2160.0, 50_000.0),
+        (NAMES[1], 3000.0, 3060.0, 200_000.0),
+    ]
+
+
+def test_rows_of_nodes_then_of_links() -> None:
+    heading, *rows = network.network_rows(section(*NAMES[:2]), Given())
+    assert heading == (
+        *(
+            "algorithm",
+            "t_s",
+            "node",
+            "held_bytes",
+            "dropped_packets",
+            "link",
+            "sent_packets",
+            "up_sent_packets",
+        ),
+    )
+    assert [row[0] for row in rows] == [NAMES[0]] * 8 + [NAMES[1]] * 8
+    assert rows[:2] == [
+        (NAMES[0], 600.0, "orbiter", 2e6, 0, None, None, None),
+        (NAMES[0], 600.0, "relay", 0.0, 1, None, None, None),
+    ]
+    assert rows[4] == (NAMES[0], 600.0, None, None, None, "x-band", 150, 1)
+    assert rows[15] == (NAMES[1], 1200.0, None, None, None, "ka-band", 0, 4)
+
+
+def test_rows_of_what_was_played_and_when() -> None:
+    heading, *rows = timeline.timeline_rows(section(*NAMES[:2]), Given())
+    assert heading == ("algorithm", "chunk", "capture_s", "played_level")
+    assert rows == [
+        (name, chunk, capture_s, level)
+        for name in NAMES[:2]
+        for chunk, capture_s, level in ((0, 50.0, 0), (1, 150.0, 1), (2, 250.0, -1))
+    ]
+
+
+def test_a_line_of_many_points_keeps_the_greatest_of_each_few() -> None:
+    t_s = np.arange(1000.0)
+    which = t_s != 999
+    for count, step in ((400, 1), (401, 2), (999, 3)):
+        t, values = network.thinned(t_s[:count], -t_s[:count], which[:count])
+        assert np.array_equal(t, np.arange(0, count, step)) and np.array_equal(values, -t)
+    t, values = network.thinned(t_s, t_s, which)
+    assert values[0] == 2 and t[0] == 0 and values[-1] == 998 and len(t) == 333
 
 
 def test_no_figure_is_left_out() -> None:
