@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,6 +55,8 @@ def test_over_scenarios_a_footing_is_one_or_varies_or_is_unknown() -> None:
     assert shared([one, one]) == one
     assert shared([one, other]) == VARIES
     assert shared([one, None]) == shared([None, one]) == UNKNOWN
+    slower = replace(one, scale=60.0)
+    assert shared([one, slower]) is one and shared([slower, one]) is slower and shared([one]) is one
 
 
 def test_it_is_in_every_format(make_run: RunFactory) -> None:
