@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 from typing import Any
 
 from matplotlib.ticker import Formatter, Locator
@@ -24,7 +25,7 @@ def ticks_s(clock: Clock, begin_s: float, end_s: float, most: float) -> list[int
     step = next((one for one in steps if one >= least_s), DAY_S * round(least_s / DAY_S))
     date = clock.date(0)
     into_day = 0 if date is None else date.hour * 3600 + date.minute * 60 + date.second
-    first = -(-(int(begin_s // 1) + into_day) // step) * step - into_day
+    first = -(-(floor(begin_s) + into_day) // step) * step - into_day
     return [at for at in range(first, int(end_s) + 1, step) if at >= begin_s]
 
 

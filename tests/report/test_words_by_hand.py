@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from dstcc.report import (
     contacts,
     frontier,
     load,
+    mark,
     mission,
     numbers,
     page,
@@ -576,6 +578,46 @@ def test_a_picture_is_two_pages_high(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = made[33:-7]
     assert int.from_bytes(chunk[:4], "big") == len(chunk) - 12 and chunk[4:8] == b"tEXt"
     assert int.from_bytes(chunk[-4:], "big") == zlib.crc32(chunk[4:-4])
+
+
+@pytest.mark.parametrize("keys", [*mark.KEYS, *({*one, "more"} for one in mark.KEYS)])
+def test_a_report_as_json_is_known_by_its_keys(tmp_path: Path, keys: set[str]) -> None:
+    def ours(document: object) -> bool:
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        return mark.REPORT.wrong(tmp_path / "x.json") is None
+
+    assert ours(dict.fromkeys(keys))
+    assert not ours(dict.fromkeys(keys - {"dstcc_version"})) and not ours([*keys])
+
+
+def test_reports_are_known_by_their_marks(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    version = b"1.0"
+    png = b"\x89PNG" + bytes(29) + b"tEXt" + mark.PNG_MARK + version
+    pdf = b"%PDF-1.4\nx\n" + mark.PDF_MARK + version
+    page = b"<!doctype html>" + mark.GENERATOR.encode() + b'1.0">'
+    markdown = b"# x\n\n" + mark.comment().encode()
+    table = (",".join(mark.STUDY_COLUMNS) + "\n").encode()
+    for good in (
+        png,
+        pdf,
+        pdf + b"\n",
+        page,
+        markdown,
+        table,
+        (",".join(mark.CSV_COLUMNS) + "\n1\n").encode(),
+    ):
+        path.write_bytes(good)
+        assert mark.REPORT.wrong(path) is None, good
+    others = (
+        png.replace(b"tEXt", b"zTXt"),
+        pdf + b"\nmore",
+        page.replace(b"dstcc", b"other"),
+        markdown + b"more",
+    )
+    for bad in (*others, table[1:], b"words", b"{}", bytes(mark.MARK_BYTES) + png):
+        path.write_bytes(bad)
+        assert mark.REPORT.wrong(path) is not None, bad
 
 
 # ------------------------------------------------------------------------------------------------- programs' nodes
