@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dstcc.clock import Clock
+from dstcc.outputs import MARK_BYTES
 from dstcc.report import (
     browser,
     contacts,
@@ -615,7 +616,7 @@ def test_reports_are_known_by_their_marks(tmp_path: Path) -> None:
         page.replace(b"dstcc", b"other"),
         markdown + b"more",
     )
-    for bad in (*others, table[1:], b"words", b"{}", bytes(mark.MARK_BYTES) + png):
+    for bad in (*others, table[1:], b"words", b"{}", bytes(MARK_BYTES) + png):
         path.write_bytes(bad)
         assert mark.REPORT.wrong(path) is not None, bad
 
