@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 from dstcc_cli import (
     complete,
     doctor,
+    emulate,
     encode,
     kernel,
     ladder,
@@ -36,6 +37,9 @@ from dstcc_cli.main import main as dstcc
 
 from dstcc.clock import Clock
 from dstcc.errors import DstccError
+from dstcc.metrics import LEVELS, METRICS
+from dstcc.run import TrialRow
+from dstcc.run.trials import TrialKey
 from dstcc.stats import Estimate
 
 
@@ -518,6 +522,175 @@ def test_a_terminal_gets_its_settings_back(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ValueError, match="in it"), shell._keys_at_once():
         raise ValueError("in it")
     assert done == ["raw", (termios.TCSADRAIN, "before")]
+
+
+# ---------------------------------------------------------------------------------------------------------- emulate
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
+    """What a run was asked, and the trials that it had."""
+    from dstcc import run as runs
+
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    seen = SimpleNamespace(trials=[trial("cubic+minrtt", 1)], warnings=["a warning"])
+
+    def ask(scenario: Any, backend: str, **how: Any) -> Any:
+        seen.asked = (scenario, backend, how)
+        return SimpleNamespace(source="source", backend="carrier", policies={"p": 1})
+
+    def write_run(output: Path, scenario: Any, source: Any, **how: Any) -> Any:
+        seen.written = (output, source, how)
+        meta = {"scenario_name": "toy", "backend": backend_name, "scale": 1.0, "algorithms": ALGORITHMS}
+        return SimpleNamespace(trials=seen.trials, meta=meta | {"warnings": seen.warnings})
+
+    backend_name = "simulator"
+    monkeypatch.setattr(runs, "ask", ask)
+    monkeypatch.setattr(runs, "write_run", write_run)
+    return seen
+
+
+ALGORITHMS: list[dict[str, Any]] = [
+    {
+        "name": name,
+        "knows": [],
+        "ordering_domains": 1,
+        "windows": 1,
+        "copies": "",
+        "scale": 1.0,
+        "distorts": [],
+    }
+    for name in ("cubic+minrtt", "ltp+none")
+]
+
+
+def trial(name: str, seed: int, **values: Any) -> TrialRow:
+    congestion, _, scheduler = name.partition("+")
+    key = TrialKey(congestion, scheduler, seed)
+    about = {
+        **dict.fromkeys((*LEVELS, *METRICS)),
+        **dict.fromkeys(LEVELS[:2], 0.5),
+        "id": key.id,
+        **vars(key),
+        "status": "ok",
+        "error": None,
+        "playback_ratio": 1.0,
+        "sent_bytes": 5.0,
+    }
+    return TrialRow(about | {"weighted_layers": 0.5, "oracle_ratio": 1.0} | values)
+
+
+def test_what_a_run_is_asked(emulated: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["dstcc", "emulate", "--resume", "s.toml"])
+    done = call("emulate", "s.toml", "-o", "out")
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 trials in out" in done.stdout and done.stderr == "dstcc: a warning\n"
+    scenario, backend, how = emulated.asked
+    assert (backend, how) == ("simulator", {"logs": frozenset(), "alone": ()})
+    output, source, how = emulated.written
+    assert (output, source, how.pop("advance")(), how) == (
+        *(Path("out"), "source", None),
+        {
+            "argv": ["dstcc", "emulate", "s.toml"],
+            "backend": "carrier",
+            "policies": {"p": 1},
+            **{
+                "force": False,
+                "quality": True,
+                "logs": frozenset(),
+                "jobs": None,
+                "keep": True,
+                "resume": False,
+            },
+        },
+    )
+    words = ("--no-quality", "--qlog", "--pcapng", "--resume", "--force", "--jobs", 3, "--backend", "kernel")
+    call(
+        "emulate",
+        "s.toml",
+        "-o",
+        "out",
+        *words,
+        "--controller",
+        "gru-mpc",
+        "--seeds",
+        4,
+        "--scale",
+        2,
+        "--json",
+    )
+    scenario, backend, how = emulated.asked
+    assert (backend, how["logs"], how["alone"]) == ("kernel", frozenset({"qlog", "pcapng"}), ("gru-mpc",))
+    assert (scenario.run.seeds, scenario.run.scale, scenario.transport.controller) == (4, 2, ("gru-mpc",))
+    asked = emulated.written[2]
+    assert [asked[key] for key in ("force", "quality", "jobs", "resume")] == [True, False, 3, True]
+    call("emulate", "s.toml", "-o", "out", "--controller", "gru-mpc", "--congestion", "cubic", "--seed", 0)
+    assert emulated.asked[2]["alone"] == () and emulated.asked[0].run.seed == 0
+
+
+def test_how_a_run_ends(emulated: SimpleNamespace) -> None:
+    """A failure is 1, whatever else; a missed bound 3. Of all trials out of reach it is said once."""
+
+    def ended(*rows: TrialRow, expect: str = "", code: int = 0) -> list[str]:
+        Path("s.toml").write_text(SCENARIO + expect)
+        emulated.trials, emulated.warnings = list(rows), []
+        done = call("emulate", "s.toml", "-o", "out")
+        assert done.exit_code == code, done.output
+        assert f"{sum(one.status == 'ok' for one in rows)} of {len(rows)} trials in out" in done.stdout
+        return [line.removeprefix("dstcc: ") for line in done.stderr.splitlines()]
+
+    good, silent = trial("cubic+minrtt", 1), trial("cubic+minrtt", 2, sent_bytes=0.0)
+    failed = TrialRow({**trial("cubic+minrtt", 3).values, "status": "failed", "error": "no"})
+    assert ended(good) == []
+    assert ended(good, failed, code=1) == ["cubic+minrtt/s3 failed: no"]
+    (said,) = ended(good, silent)
+    assert said.startswith("cubic+minrtt/s2 sent nothing: its first link never answered, ")
+    bound = '[expect]\nplayback_ratio = ">= 0.5"\n'
+    assert ended(good, expect=bound) == []
+    low = trial("cubic+minrtt", 4, playback_ratio=0.25)
+    (said,) = ended(good, low, expect=bound, code=3)
+    assert "playback_ratio" in said and "0.25" in said
+    assert len(ended(low, failed, expect=bound, code=1)) == 2
+    emulated.warnings = []
+    Path("s.toml").write_text(SCENARIO)
+    done = call("emulate", "s.toml", "-o", "out", "--json")
+    assert done.stdout, (done.stderr, done.exception)
+    document = json.loads(done.stdout)
+    assert {key: document[key] for key in ("run", "scenario", "backend", "scale")} == {
+        **{"run": "out", "scenario": "toy", "backend": "simulator", "scale": 1.0}
+    }
+    assert [one["id"] for one in document["trials"]] == ["cubic+minrtt/s4", "cubic+minrtt/s3"]
+
+
+def test_schedulers_that_a_transfer_has_not_are_said(emulated: SimpleNamespace) -> None:
+    words = ("emulate", "s.toml", "-o", "out", "--congestion", "cubic", "--congestion", "ltp", "--scheduler")
+    emulated.warnings = []
+    assert call(*words, "minrtt").stderr == ""
+    assert call(*words, "minrtt", "--scheduler", "redundant").stderr == (
+        "dstcc: ltp takes no scheduler, one trial a seed: not minrtt, redundant\n"
+    )
+
+
+def test_ctrl_c_says_how_many_trials_are_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dstcc.run import kept
+
+    argv = ["/bin/dstcc", "emulate", "a b.toml"]
+    for count, error, said in (
+        (
+            2,
+            KeyboardInterrupt(),
+            "dstcc: 2 of 9 trials are kept; to continue: dstcc emulate 'a b.toml' --resume\n",
+        ),
+        (0, KeyboardInterrupt(), ""),
+        (2, ValueError(), ""),
+    ):
+        monkeypatch.setattr(kept, "kept_trials", lambda _path, count=count: count)
+        with pytest.raises(type(error)), emulate._how_to_go_on(Path("out"), argv, 9):
+            raise error
+        assert capsys.readouterr().err == said
 
 
 # ------------------------------------------------------------------------------------------------------- the others
