@@ -58,14 +58,14 @@ def links_table(scenario: Scenario, ends_s: Mapping[int, float]) -> pa.Table:
     """The rows of each seed of ``ends_s``, until the time at which its longest trial ended."""
     seeds, names, parts = [], [], []
     for seed, end_s in sorted(ends_s.items()):
-        for index, link in enumerate(draw_lines(scenario, seed)):
+        for index, link in enumerate(lines := draw_lines(scenario, seed)):
             seeds.append(seed)
             names.append(index)
             parts.append(_rows(scenario, index, link, end_s))
     if not parts:
         return LINKS.empty_table()
     counts = [len(part.t_s) for part in parts]
-    known = pa.array([link.name for link in draw_lines(scenario, seeds[0])], pa.string())
+    known = pa.array([link.name for link in lines], pa.string())
     words = pa.DictionaryArray.from_arrays(np.repeat(np.array(names, np.int32), counts), known)
     columns = {
         "seed": pa.array(np.repeat(np.array(seeds, np.int64), counts)),

@@ -16,6 +16,7 @@ import pytest
 from dstcc.engine import Connection, Trace
 from dstcc.engine.config import Ends
 from dstcc.run.capture import sender_links, write_capture
+from dstcc.run.datagrams import Datagrams
 from dstcc.run.qlog import NO_WINDOW, write_qlog
 from dstcc.version import __version__
 from tests.run.test_packet_logs import read
@@ -421,3 +422,99 @@ def test_of_relayed_senders_those_that_begin_at_the_spacecraft_are_logged(tmp_pa
 @pytest.mark.parametrize("version", ["0.3", "0.4"])
 def test_a_log_without_samples_is_one(tmp_path: Path, version: str) -> None:
     assert len(records(tmp_path, [connection(TCP)], samples(), version)[1]) == 9
+
+
+# --------------------------------------------------------------------------------------------------- coded datagrams
+
+
+def test_places_of_packets_in_their_words(tmp_path: Path) -> None:
+    """Source and repair packets of a word are counted apart, those of a block for its repair, a layer's bytes by where
+    they begin; words have places below 256."""
+    word = 3 << 24
+
+    def source(at: int, order: int, layer: int, size: int) -> dict[str, Any]:
+        return event(at, DATA_SENT, number=at, bytes=size, object=layer, order=order)
+
+    def repair(at: int, order: int) -> dict[str, Any]:
+        return event(at, DATA_SENT, number=at, bytes=900, order=order)
+
+    rows = [source(0, 6, 1, 1000), source(1, 6, 1, 400), repair(2, 6), source(3, word + 6, 0, 700)]
+    rows += [repair(4, word + 6), repair(5, 6), repair(6, 7), source(7, 6, 0, 1000)]
+    of = trace(*rows, transport="coded", senders=1)
+    made = Datagrams(of, LAYERS, MSS)
+    heads = [made[row].header for row in range(8)]
+    for row, head in enumerate(heads):
+        magic, kind, sender, crc, number, at_ns = struct.unpack_from("<HBBIIq", head)
+        assert (magic, sender, crc, number, at_ns) == (0xD5CD, 0, 0, row, row)
+        assert kind == (2 if row in (2, 4, 5, 6) else 1)
+        assert (made[row].craft_port, made[row].earth_port) == (20_000, 5000)
+    # block, word, place, and of a repair packet how many source packets of its block there were
+    assert [struct.unpack_from("<IBBH", head, 20) for head in heads] == [
+        *[
+            (6, 0, 0, 0),
+            (6, 0, 1, 0),
+            (6, 0, 0, 2),
+            (6, 3, 0, 0),
+            (6, 3, 0, 3),
+            (6, 0, 1, 3),
+            (7, 0, 0, 0),
+            (6, 0, 2, 0),
+        ],
+    ]
+    # layer, first byte, the layer's bytes, those of this packet
+    pieces = [struct.unpack_from("<IIIHH", heads[row], 28) for row in (0, 1, 3, 7)]
+    assert pieces == [
+        (1, 0, 1400, 1000, 0),
+        (1, 1000, 1400, 400, 0),
+        (0, 0, 1700, 700, 0),
+        (0, 1000, 1700, 1000, 0),
+    ]
+    assert [len(head) for head in heads] == [44, 44, 28, 44, 28, 28, 28, 44]
+    assert [made[row].payload for row in range(8)] == [1000, 400, 916, 700, 916, 916, 916, 1000]
+
+
+def test_an_answer_says_how_long_a_syn_took_and_an_ack_what_came() -> None:
+    """Packets 0 to 2 and 9 came, 9 at 45 ns; the ACK at 60 ns names 9, then three, of which it lacks six."""
+    came = [(10, 0), (12, 1), (14, 2), (45, 9)]
+    rows = [
+        event(1, DATA_SENT, syn=1),
+        *(
+            event(2 + n, DATA_SENT, number=number, bytes=100, object=0, order=1)
+            for n, (_, number) in enumerate(came)
+        ),
+        event(8, DATA_ARRIVED, syn=1),
+        event(9, ACK_SENT, syn=1),
+        *(event(at, DATA_ARRIVED, number=number, bytes=100) for at, number in came),
+        event(60, ACK_SENT),
+        event(70, ACK_ARRIVED, syn=1),
+        event(80, ACK_ARRIVED),
+    ]
+    ranges = [(11, 0, 3), (11, 9, 10)]
+    made = Datagrams(trace(*rows, transport="coded", senders=1, ranges=ranges), LAYERS, MSS, (50, 60, 61))
+    kind, began_ns, took_ns = struct.unpack_from("<xxBxxxxxqq", made[6].header)
+    assert (kind, began_ns, took_ns) == (5, 1, 8) and made[12] == made[6]
+    ack = made[11]
+    assert struct.unpack_from("<xxBxxxxxIqqHHI", ack.header) == (6, 10, 15, 40, 2, 1, 1)
+    # six missing before it, three packets; then which of three layers are there by now
+    assert ack.header[36:] == struct.pack("<HH", 6, 3) + bytes([0b011]) and made[13] == ack
+
+
+def test_a_hole_that_is_too_wide_ends_an_ack() -> None:
+    far = 100_000
+    numbers = [0, far, far + 65_535 + 1, far + 65_535 + 2]
+    rows = [
+        event(n, DATA_SENT, number=number, bytes=1, object=0, order=1) for n, number in enumerate(numbers)
+    ]
+    rows += [event(10 + n, DATA_ARRIVED, number=number, bytes=1) for n, number in enumerate(numbers)]
+    rows.append(event(20, ACK_SENT))
+    last = numbers[-1]
+    for ranges, said in (
+        ([(0, 1), (far, far + 1), (last - 1, last + 1)], [(65_535, 1)]),  # 98,999 missing further on
+        ([(far, far + 1), (last, last + 1)], []),
+        ([(0, 1), (2, 65_537), (last, last + 1)], []),
+        ([(0, 1), (last - 65_600, last - 50), (last, last + 1)], [(50, 65_535)]),
+    ):
+        named = [(8, begin, end) for begin, end in ranges]
+        made = Datagrams(trace(*rows, transport="coded", senders=1, ranges=named), LAYERS, MSS)
+        assert made[8].header[36:] == b"".join(struct.pack("<HH", *one) for one in said)
+        assert struct.unpack_from("<H", made[8].header, 28) == (1 + len(said),)
