@@ -337,7 +337,6 @@ def write_run(
                 for name, table in tables.items():
                     files[name].add(table)
                 advance()
-            trials.close()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
         ends_s = _ends_s(rows)
         pq.write_table(links_table(scenario, ends_s), folder / "links.parquet", compression="zstd")

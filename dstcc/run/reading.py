@@ -131,7 +131,7 @@ def typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArr
     if low is None or not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
         return column
     found = pc.min_max(column).as_py()
-    finite = not pa.types.is_floating(field.type) or pc.all(pc.is_finite(column), min_count=0).as_py()
+    finite = not pa.types.is_floating(field.type) or pc.all(pc.is_finite(column)).as_py()
     if found["min"] is not None and not (finite and low <= found["min"] and found["max"] <= high):
         worst = "a value that is not finite" if not finite else found["min" if found["min"] < low else "max"]
         raise RunError(f"{path}: column {field.name} has {worst}, which no run has")

@@ -313,15 +313,16 @@ def iter_trials(
 
 @contextmanager
 def left_early(trials: Generator[Trial, None, None]) -> Iterator[Generator[Trial, None, None]]:
-    """See to it that an error in a ``with`` block closes the iterator; Ctrl-C and SIGTERM wait for no trial."""
+    """See to it that the end of a ``with`` block closes the iterator, also by an error; Ctrl-C and SIGTERM wait for no
+    trial."""
     try:
         yield trials
-    except Exception:
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            trials.throw(error)
+        raise
+    finally:
         trials.close()
-        raise
-    except BaseException as interrupt:
-        trials.throw(interrupt)
-        raise
 
 
 def run_trials(

@@ -86,6 +86,12 @@ def test_an_error_of_the_reader_waits_too(first, held: Held) -> None:
     assert workers() == []
 
 
+def test_who_has_read_enough_waits_too(first, held: Held) -> None:
+    with left_early(first()) as trials:
+        held.soon()
+    assert workers() == [] and next(trials, None) is None
+
+
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_does_not_wait(first, held: Held, interrupt: type[BaseException]) -> None:
     given_up = threading.Timer(60, held.free.set)  # a test that waits fails and does not hang

@@ -197,6 +197,7 @@ def test_large_numbers_wrap_and_large_sizes_are_as_large_as_fit(tmp_path: Path) 
     packets = [packet for *_, packet in read(tmp_path / "one.pcapng")]
     assert [packet.data.seq for packet in packets[:5]] == [1, 1 + big, 1 + 2 * big, 1 + 3 * big, 1]
     assert packets[0].len == 65_535 and packets[6].data.ack == 1
+    assert all(dpkt.in_cksum(bytes(packet)[:20]) == 0 for packet in packets), "with a carry"
     assert packets[5].data.opts[2:4] == b"\xff\xff"
 
 
