@@ -330,7 +330,9 @@ def _holds(compare: Callable[[Any, Any], Any], value: Any, bound: Any) -> bool:
 
 def _same(wanted: Any, value: Any) -> bool:
     numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (wanted, value))
-    return isclose(wanted, value, rel_tol=1e-9) if numbers else bool(eq(wanted, value))
+    if numbers:
+        return isclose(wanted, value, rel_tol=1e-9)
+    return isinstance(wanted, bool) == isinstance(value, bool) and bool(eq(wanted, value))  # 1 is not true
 
 
 def _trained(train: Mapping[str, Any], source: str) -> tuple[str, ...]:

@@ -103,11 +103,93 @@ def test_an_exclusion_of_an_algorithm_leaves_the_point() -> None:
             "more than 10,000,000",
         ),
         (HEAD + '[train]\nalgorithm = "dcstc"', "train.algorithm = 'dcstc': one of"),
+        (HEAD + "seed = -1", "seed = -1: must be at least 0"),
+        (HEAD + "seeds = 9007199254740992", "seeds = 9007199254740992: must be at least 1"),
+        (HEAD + "retries = -1", "retries = -1: must be at least 0"),
+        (HEAD + "[train]\nsteps = 0", "steps = 0: must be at least 1"),
+        (HEAD + 'congestion = ["cubic", ""]', r"study.congestion = \['cubic', ''\]: must be"),
+        (HEAD + 'congestion = ["a\\u0000"]', "study.congestion = .*: must be"),
+        (HEAD + "congestion = [1]", r"study.congestion = \[1\]: must be"),
+        (HEAD + 'name = ""', "study.name = '': must be a string"),
+        (HEAD + "trial_limit_s = true", "study.trial_limit_s = True: must be a time"),
+        (HEAD + "quality = 1", "study.quality = 1: must be true or false"),
+        (
+            HEAD + 'programs = true\ncongestion = "cubic"',
+            "study.congestion: is of trials, not .*; programs.congestion is a",
+        ),
+        (HEAD + 'programs = true\nbackend = "kernel"', "study.backend: is of trials, not of programs$"),
+        (HEAD + "programs = true\n[train]\nsteps = 5", "train: cannot be combined with study.programs"),
+        (HEAD + "[[zip]]\na = [1]\nb = [2]\n[[zip]]\nc = [1]", "zip.1: needs two keys or more"),
+        (
+            HEAD + "[[zip]]\na = [1, 2]\nb = [2]",
+            "zip.0: keys that vary together need as many .*: a has 2, b has 1",
+        ),
+        (
+            HEAD + "[vary]\na = [1]\n[[exclude]]\na = 1\n[[exclude]]\nc = 1",
+            "exclude.1: c does not vary; what does: a, ",
+        ),
+        (HEAD + '[vary]\na = {values = [1], as = "made_by"}', "as = 'made_by': the tables have a column"),
     ],
 )
 def test_mistakes_are_named(text: str, said: str) -> None:
     with pytest.raises(InputError, match=rf"^s\.toml: .*{said}"):
         read(text)
+
+
+def test_a_study_at_its_bounds() -> None:
+    bare = read(HEAD)
+    assert (bare.name, bare.description, bare.backend, bare.programs, bare.quality) == (
+        "study",
+        "",
+        "simulator",
+        False,
+        False,
+    )
+    assert (bare.seeds, bare.seed, bare.retries, bare.steps, bare.trial_limit_s) == (None,) * 5
+    assert (bare.trained, bare.settings, bare.axes, bare.size) == ((), (), (), 1)
+    text = 'seeds = 1\nseed = 0\nretries = 0\ntrial_limit_s = "90 s"\nquality = true\n[train]\nsteps = 1\n'
+    one = read(f'[study]\nscenario = ["a.toml", "b.toml"]\nname = "mars"\n{text}algorithm = "iodst-dqn"\n')
+    assert (one.name, one.seeds, one.seed, one.retries, one.trial_limit_s) == ("mars", 1, 0, 0, 90.0)
+    assert (one.quality, one.steps, one.trained, one.size) == (True, 1, ("iodst-dqn",), 2)
+    assert read(HEAD + "seeds = 9007199254740991").seeds == 2**53 - 1
+    assert read(HEAD + 'trial_limit_s = 0.5\ncongestion = "cubic"').algorithms["congestion"] == ("cubic",)
+    many = "[vary]\na = {from = 1, to = 1000, steps = 1000}\nb = {from = 1, to = 10000, steps = 10000}"
+    assert read(HEAD + many).size == 10_000_000
+    with pytest.raises(InputError, match="10,001,000 points are more than 10,000,000"):
+        read(HEAD + many.replace("10000", "10001"))
+
+
+def test_settings_are_each_key_of_their_tables() -> None:
+    given = read(HEAD + '[set]\na.b = {c = 1, d = {}}\ne = "5 min"\nplayout.delay_s = "5 min"\nf = [1]\n')
+    assert given.settings == (
+        ("a.b.c", 1),
+        ("a.b.d", {}),
+        ("e", "5 min"),
+        ("playout.delay_s", 300),
+        ("f", [1]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "condition", "left"),
+    [
+        # numbers are the same to nine digits, whether whole or not; a truth value is no number
+        ("[0.3, 0.30000000001, 0.3000001]", '"> 0.3"', [0.3, 0.30000000001]),
+        ("[0.3, 0.30000000001, 0.3000001]", '">= 0.3"', []),
+        ("[0.3, 0.2999999]", '"< 0.3"', [0.3]),
+        ("[1, 2]", "1.0", [2]),
+        ("[1, 2]", "true", [1, 2]),
+        ("[true, false]", "true", [False]),
+        ("[true, false]", "1", [True, False]),
+        ("[true, false]", '"> 0"', [True, False]),
+        ('["a", "b"]', '"!= a"', ["a"]),
+        ('["a", "b"]', '["a", "b"]', []),
+        ('["a", "b"]', '"> 0"', ["a", "b"]),
+        ("[1, 2, 3]", '["< 2", "> 2"]', [2]),
+    ],
+)
+def test_what_a_condition_leaves(values: str, condition: str, left: list[Any]) -> None:
+    assert [one for (one,) in points(f"[vary]\na = {values}\n[[exclude]]\na = {condition}\n")] == left
 
 
 def test_no_such_study(tmp_path: Path) -> None:
