@@ -221,7 +221,7 @@ def _steps_by(key: str, given: Any, low: float, high: float, where: str) -> int:
     if isinstance(by, bool) or not isinstance(by, (int, float)) or by == 0 or (by > 0) != (high > low):
         raise InputError(f"{where}: by = {given!r}: must be a number that leads from {low} to {high}")
     steps = (_fraction(high) - _fraction(low)) / _fraction(by)
-    if steps > MOST_VALUES:
+    if steps >= MOST_VALUES:
         raise InputError(f"{where}: by = {given!r} makes more than {MOST_VALUES:,} values")
     return int(steps) + 1
 

@@ -589,7 +589,7 @@ def test_there_is_a_task_for_each_core_that_the_cluster_has(
         fake.cores = 0.0
         clock.now += 5.1
         assert not executor.room() and executor.workers == 1
-    assert [how[0] for how in fake.of("cancel")] == [f"task-{number}" for number in range(4)]
+    assert fake.of("cancel") == [(f"task-{number}", True) for number in range(4)]
     assert fake.of("task")[1] == ("study", [[1, "cubic/s1", key(1)]])
 
 

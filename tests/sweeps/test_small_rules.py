@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dstcc.errors import DstccError, InputError, RunError
+from dstcc.sweeps import axes, query, results, work, worker
 from dstcc.sweeps import estimate as estimates
-from dstcc.sweeps import query, results, work
 from dstcc.sweeps.conduct import Pace
 from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.places import Place
@@ -74,6 +74,53 @@ def test_a_part_that_is_no_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "part-2.parquet")  # who opened it would wait for ever
     with pytest.raises(RunError, match=r"part-2\.parquet: cannot be read: is not a regular file"):
         results.read_part(tmp_path / "part-2.parquet")
+
+
+def test_of_rows_of_one_unit_the_first_stays() -> None:
+    for units, kept in (([3, 3], [0]), ([3, 1], [1, 0]), ([3], [0]), ([], []), ([2, 1, 2, 1, 1], [1, 0])):
+        rows = results._once(
+            pa.table({"unit": pa.array(units, pa.int64()), "row": pa.array(range(len(units)), pa.int64())})
+        )
+        assert rows["unit"].to_pylist() == sorted(set(units)) and len(rows["row"]) == len(kept)
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_of_parts_that_are_not_in_order_each_trial_is_there_once(
+    monkeypatch: pytest.MonkeyPatch, settled: bool
+) -> None:
+    table = pa.table({"key": ["b", "a", "b", "c"], "row": [0, 1, 2, 3]})
+    monkeypatch.setattr(query, "_dataset", lambda _place: "parts")
+    monkeypatch.setattr(query, "rows_in", lambda _place, parts: table if parts == "parts" else None)
+    monkeypatch.setattr(query, "settled_parts", lambda _place: ["part"] if settled else None)
+    found = query._whole_table(Place(Path("nowhere")))["row"].to_pylist()
+    assert found == ([0, 1, 2, 3] if settled else [0, 1, 3])
+
+
+def test_a_range_by_a_step_has_a_million_values_at_most() -> None:
+    assert axes._steps_by("a", 1, 0, 999_999, "s.toml") == 1_000_000
+    with pytest.raises(InputError, match=r"^s\.toml: by = 1 makes more than 1,000,000 values"):
+        axes._steps_by("a", 1, 0, 1_000_000, "s.toml")
+    assert axes._steps(1_000_000, "s.toml") == 1_000_000 and axes._steps(2, "s.toml") == 2
+    for steps in (1, 1_000_001, True, 2.0):
+        with pytest.raises(InputError, match=f"steps = {steps!r}: must be a whole number of at least 2"):
+            axes._steps(steps, "s.toml")
+
+
+@pytest.mark.parametrize("given", [True, False, None])
+def test_a_worker_keeps_the_limits_and_what_was_allowed(
+    monkeypatch: pytest.MonkeyPatch, given: bool | None
+) -> None:
+    from dstcc.scenario.work import in_force, limited
+    from dstcc.trust import all_allowed
+
+    with limited({"events": 12_345.0}):
+        limits = in_force()
+    about: Any = SimpleNamespace(about=lambda: {"limits": limits, "allow_extensions": given})
+    monkeypatch.setattr(worker, "Carrier", lambda place: place)
+    before = in_force()
+    with worker.carrying(about) as carrier:
+        assert carrier is about and in_force() == limits != before and all_allowed() is (given is True)
+    assert in_force() == before and not all_allowed()
 
 
 # ----------------------------------------------------------------------------------------------------- an estimate
