@@ -20,6 +20,11 @@ def machine() -> dict[str, object]:
     }
 
 
+def cores() -> int:
+    """Of this machine, as far as it says."""
+    return os.cpu_count() or 1
+
+
 def git_commit() -> str | None:
     """The commit of the source tree that dstcc runs from; ``None`` when it is installed or has no git."""
     root = Path(__file__).parents[1]

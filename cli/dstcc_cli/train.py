@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -91,6 +90,7 @@ def command(
         return 0
     _need_torch()
     from dstcc.learn.training.loop import Interrupted
+    from dstcc.machine import cores
     from dstcc.train import steps_of, todays, train
 
     if algorithm is not None and todays(algorithm) != algorithm:
@@ -118,7 +118,7 @@ def command(
                 seed=seed,
                 resume=resume,
                 device=device,
-                threads=os.cpu_count() or 1,
+                threads=cores(),
                 stop=lambda: bool(asked),
                 tell=notice,
                 watch=watch,

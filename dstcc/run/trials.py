@@ -6,7 +6,6 @@ whatever order they finish in, and a trial that raises is a failed trial that st
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,7 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, PolicyE
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.layers import layer_weights
+from dstcc.machine import cores
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Source, TrialSetup, engine_config, load_source
 from dstcc.sharing import flow_documents
@@ -294,7 +294,7 @@ def iter_trials(
     """
     chosen = (only,) if isinstance(only, TrialKey) else only
     keys = deque(trial_keys(scenario) if chosen is None else chosen)
-    workers = jobs or os.cpu_count() or 1
+    workers = jobs or cores()
     policies = load_controllers(scenario, source) if policies is None else policies
     runner = _Runner(scenario, source, backend, tuple(keys), policies=policies, trace=trace)
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)

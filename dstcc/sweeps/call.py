@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dstcc.errors import InputError
+from dstcc.machine import cores
 from dstcc.reading import read_text
 from dstcc.scenario import scenario_files
 
@@ -136,7 +136,7 @@ class Sweep:
     def estimate(self, jobs: int | None = None) -> Estimate:
         """What it would cost, by a few trials that are carried for it."""
         left = list(range(len(self.plan.units))) if self.place is None else missing(self.plan, self.place)
-        return estimate(self.plan, left, jobs or os.cpu_count() or 1, self.begin)
+        return estimate(self.plan, left, jobs or cores(), self.begin)
 
     def _place(self) -> Place:
         if self.place is None:

@@ -138,6 +138,14 @@ def said(ended: Sequence[Ended]) -> list[tuple[str, str | None, bool]]:
     return [(one.unit.key, one.error, one.blamed) for one in ended]
 
 
+def test_there_are_as_many_workers_as_cores_unless_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert Local(Path("/study")).workers == Ray(place).workers == 7
+    assert Local(Path("/study"), 3).workers == Ray(place, jobs=3).workers == 3
+
+
 def test_two_workers_start_when_there_is_work_and_get_two_batches_each(started: list[Process]) -> None:
     with Local(Path("/study"), 2) as executor:
         assert executor.workers == 2 and executor.room() and not started

@@ -106,6 +106,21 @@ def test_a_range_by_a_step_has_a_million_values_at_most() -> None:
             axes._steps(steps, "s.toml")
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_question_of_parts_in_no_order_sees_each_trial_once(
+    monkeypatch: pytest.MonkeyPatch, in_order: bool
+) -> None:
+    tables: Any = object.__new__(query.Tables)
+    failures = [{"trial": "a", "tries": ["no", "no"], "more": 1}, {"trial": "b"}]
+    tables._place = SimpleNamespace(failures=lambda: failures)
+    monkeypatch.setattr(query, "settled_parts", lambda _place: [] if in_order else None)
+    assert tables._once() == ("" if in_order else " QUALIFY row_number() OVER (PARTITION BY key) = 1")
+    found = tables._failures()
+    assert found.column_names == list(query.FAILURES) and found["tries"].type == pa.int64()
+    assert found["trial"].to_pylist() == ["a", "b"] and found["tries"].to_pylist() == [2, 0]
+    assert found["error"].to_pylist() == [None, None] and found["error"].type == pa.string()
+
+
 @pytest.mark.parametrize("given", [True, False, None])
 def test_a_worker_keeps_the_limits_and_what_was_allowed(
     monkeypatch: pytest.MonkeyPatch, given: bool | None

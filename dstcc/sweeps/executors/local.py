@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from dstcc.errors import DstccError
+from dstcc.machine import cores
 from dstcc.sweeps.plan import Unit
 
 from .base import Ended
@@ -48,7 +49,7 @@ class Local:
 
     def __init__(self, folder: Path, jobs: int | None = None, *, limit_s: float = float("inf")) -> None:
         """``folder`` is the study's; ``limit_s`` the most that one unit may take."""
-        self.workers = jobs or os.cpu_count() or 1
+        self.workers = jobs or cores()
         self._folder, self._limit_s = folder, limit_s
         self._all: dict[int, _Worker] = {}
         self._selector = selectors.DefaultSelector()

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import DstccError, MissingCapabilityError
+from dstcc.machine import cores
 from dstcc.sweeps.places import ABOUT, STUDY, Place
 from dstcc.sweeps.plan import Unit
 
@@ -70,7 +71,7 @@ class Ray:
     ) -> None:
         """``address`` is a running cluster's; without one Ray is started here, on so many cores."""
         self._place, self._address, self._limit_s = place, address, limit_s
-        self._jobs = jobs or os.cpu_count() or 1
+        self._jobs = jobs or cores()
         self.workers = self._jobs
         self._tasks: dict[Any, _Task] = {}
         self._looked = 0.0
