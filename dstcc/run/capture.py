@@ -6,7 +6,7 @@ one file for both, tools would take each packet's second appearance for a retran
 the trial: IPv4, addresses ``10.LINK.0.1`` and ``.2``, a port per sender, sequence numbers in payload bytes, in SYNs a
 segment size, SACK and a window scale (RFC 7323), SACK blocks (RFC 2018). The window is the largest there is; MPTCP's
 own options and the payload are left out; coded layers and ``ltp`` are UDP datagrams with the headers of the kernel's
-programs; TCP's checksum is 0, as with checksum offload. Times are mission time after the scenario's start, in
+programs; TCP's checksum is 0, as with checksum offload. Times are mission time, from 1 January 2000 on, in
 nanoseconds.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,6 @@ from .segments import ENGINE, Segments
 
 PORT, FIRST_SENDER_PORT = 5201, 40_000
 """The first connection's; each has ports of its own."""
-NS_PER_S = 10**9
 DROPPED = 2
 SEEN = dict(zip(ENDS, ((DATA_SENT, ACK_ARRIVED), (DATA_ARRIVED, ACK_SENT)), strict=True))
 """The events that pass by each end."""
@@ -50,11 +48,8 @@ def write_capture(
     *,
     end: str,
     mss_bytes: int,
-    start: datetime | None = None,
 ) -> None:
-    """Write what one end (of :data:`~dstcc.wire.ENDS`) saw of a trial's connections over its ``links``; ``start`` is
-    mission time 0."""
-    zero_ns = EPOCH_NS if start is None else int(start.timestamp()) * NS_PER_S
+    """Write what one end (of :data:`~dstcc.wire.ENDS`) saw of a trial's connections over its ``links``."""
     each = [
         _Packets(connection, number, sum(len(one.objects.layer) for one in connections[:number]), mss_bytes)
         for number, connection in enumerate(connections)
@@ -65,7 +60,7 @@ def write_capture(
             file.write(interface_block(f"{link.name} {end}"))
         seen = (packets.seen(sender_links(links), end) for packets in each)
         for interface, t_ns, header, payload in heapq.merge(*seen, key=lambda packet: packet[1]):
-            file.write(packet_block(interface, zero_ns + t_ns, header, payload))
+            file.write(packet_block(interface, EPOCH_NS + t_ns, header, payload))
 
 
 # ----------------------------------------------------------------------------------------------- IP's and TCP's headers
