@@ -26,6 +26,7 @@ from dstcc_cli import (
     ladder,
     main,
     query,
+    report,
     reproduce,
     run,
     shell,
@@ -691,6 +692,216 @@ def test_ctrl_c_says_how_many_trials_are_kept(
         with pytest.raises(type(error)), emulate._how_to_go_on(Path("out"), argv, 9):
             raise error
         assert capsys.readouterr().err == said
+
+
+# -------------------------------------------------------------------------------------------------------------- play
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A run of two trials, and what its film was asked."""
+    import dstcc_svc
+
+    from dstcc import run as runs
+
+    seen = SimpleNamespace(asked=[], chunks=3, recoded=False, start=None)
+
+    def report(frozen: int) -> Any:
+        return SimpleNamespace(
+            chunks=seen.chunks,
+            frozen_chunks=frozen,
+            start_s=5.25,
+            duration_s=2.5,
+            recoded=seen.recoded,
+            document=lambda: {"frozen": frozen},
+        )
+
+    class Run:
+        path = Path("run")
+        trials = ({"id": "a/s1"}, {"id": "b/s1"})
+
+        @property
+        def scenario(self) -> Any:
+            return {"scenario": {"start": seen.start}}
+
+        def stream(self, moved_to: Path | None) -> Path:
+            seen.moved = moved_to
+            return Path("stream")
+
+        def trial(self, name: str) -> Any:
+            return {"id": name}
+
+        def best(self) -> Any:
+            return {"id": "b/s1"}
+
+        def levels(self, name: str) -> list[int]:
+            return [0, -1, 1] if name == "a/s1" else [1, 1, 1]
+
+    def play_(stream: Path, levels: list[int], output: Path, **how: Any) -> Any:
+        seen.asked.append((stream, levels, output, how))
+        return report(levels.count(-1))
+
+    def together(stream: Path, levels: dict[str, list[int]], output: Path, **how: Any) -> Any:
+        seen.asked.append((stream, levels, output, how))
+        return {name: report(one.count(-1)) for name, one in levels.items()}
+
+    def shown(manifest: str, levels: list[int], from_s: float | None, to_s: float | None) -> tuple[Any, Any]:
+        seen.shown = (manifest, levels, from_s, to_s)
+        return 1.0, 9.0
+
+    monkeypatch.setattr(runs, "load_run", lambda path: Run())
+    for name, fake in (("play", play_), ("play_together", together), ("shown", shown)):
+        monkeypatch.setattr(dstcc_svc, name, fake)
+    monkeypatch.setattr(dstcc_svc, "load_manifest", lambda stream: f"manifest of {stream}")
+    return seen
+
+
+def test_the_best_trial_is_played(played: SimpleNamespace) -> None:
+    done = call("play", "run", "-o", "o.mp4")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "trial b/s1: the best of 2 by weighted_layers\n"
+    assert done.stdout == "o.mp4: 2.50 s from 5.25 s on, trial b/s1, 0 of 3 chunks frozen\n"
+    ((stream, levels, output, how),) = played.asked
+    assert (stream, levels, output, played.shown) == (
+        *(Path("stream"), [1, 1, 1], Path("o.mp4"), ("manifest of stream", [1, 1, 1], None, None)),
+    )
+    assert {key: how[key] for key in ("from_s", "to_s", "captions", "force")} == {
+        **{"from_s": 1.0, "to_s": 9.0, "captions": True, "force": False}
+    }
+    assert played.moved is None
+
+
+def test_a_film_that_is_cut_or_coded_again_says_so(played: SimpleNamespace) -> None:
+    played.chunks, played.recoded = 2, True
+    said = call("play", "run", "-o", "o.mp4", "--trial", "a/s1", "--plain", "--force", "--stream", "s").stdout
+    assert said == (
+        "o.mp4: 2.50 s from 5.25 s on, trial a/s1, 1 of 2 chunks frozen, coded again with x264 because players do not "
+        "show the stream's layers; the mission is longer, --from S --to S show more\n"
+    )
+    assert played.asked[0][3]["captions"] is False and played.asked[0][3]["force"] is True
+    assert played.moved == Path("s")
+    said = call("play", "run", "-o", "o.mp4", "--trial", "a/s1", "--from", 2, "--to", 3).stdout
+    assert said == "o.mp4: 2.50 s from 5.25 s on, trial a/s1, 1 of 2 chunks frozen\n" and played.shown[
+        2:
+    ] == (2.0, 3.0)
+    played.start = datetime(2031, 5, 1, tzinfo=UTC)
+    assert "from 2031-05-01 00:00:05 UTC on" in call("play", "run", "-o", "o.mp4", "--trial", "a/s1").stdout
+
+
+def test_several_trials_are_played_together(played: SimpleNamespace) -> None:
+    words = ("play", "run", "-o", "o.mp4", "--trial", "a/s1", "--trial", "b/s1")
+    assert call(*words).stdout == (
+        "o.mp4: 2.50 s from 5.25 s on, trial a/s1, 1 of 3 chunks frozen; trial b/s1, 0 of 3 chunks frozen\n"
+    )
+    _, levels, _, how = played.asked[0]
+    assert list(levels) == ["a/s1", "b/s1"] and (how["from_s"], how["to_s"], how["force"]) == (
+        1.0,
+        9.0,
+        False,
+    )
+    assert json.loads(call(*words, "--json").stdout) == {
+        **{"run": "run", "trials": [{"trial": "a/s1", "frozen": 1}, {"trial": "b/s1", "frozen": 0}]}
+    }
+    assert json.loads(call(*words[:6], "--json").stdout) == {"run": "run", "trial": "a/s1", "frozen": 1}
+    assert call(*words, "--plain").exit_code == call(*words[:6], *words[4:6]).exit_code == 2
+
+
+# ------------------------------------------------------------------------------------------------------------ report
+
+
+def test_what_a_report_says_when_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dstcc.report import frontier as frontiers
+    from dstcc.report import pooled, verdict
+
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setattr(frontiers, "titles", lambda given: ("one", "two"))
+    monkeypatch.setattr(frontiers, "frontiers", lambda given: (SimpleNamespace(name="mars", finding="so"),))
+    monkeypatch.setattr(verdict, "verdict", lambda section: f"verdict {section}")
+    monkeypatch.setattr(verdict, "pooled_verdict", lambda pool: pool)
+    monkeypatch.setattr(pooled, "pool", lambda given: given.pool)
+    given: Any = SimpleNamespace(sections=(1, 2), pool="all of it")
+    lines = ["one: verdict 1", "two: verdict 2", "mars over playout delay: so"]
+    report._say(given, "r.html", 12_345_678)
+    assert capsys.readouterr().out.splitlines() == [
+        *lines,
+        "All 2 scenarios: all of it",
+        "wrote r.html (12.35 MB)",
+    ]
+    for none in (None, ""):
+        given.pool = none
+        report._say(given, "r.html", 1)
+        assert capsys.readouterr().out.splitlines() == [*lines, "wrote r.html (0.00 MB)"]
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimpleNamespace:
+    """What is read of runs, and what is asked of their report."""
+    import dstcc.report
+    from dstcc.report import pictures, summary
+
+    seen = SimpleNamespace(screened=[], written=[])
+    monkeypatch.chdir(tmp_path)
+
+    def load(paths: Any, against: str | None) -> str:
+        seen.loaded = (paths, against)
+        return "report"
+
+    def write(given: str, output: Path, form: str, screenings: Any, **how: Any) -> int:
+        seen.written.append((given, output, form, screenings, how))
+        return 5
+
+    def screen(given: str, *, moved_to: Path | None) -> str:
+        seen.screened.append(moved_to)
+        return "pictures"
+
+    monkeypatch.setattr(dstcc.report, "load_report", load)
+    monkeypatch.setattr(dstcc.report, "write_report", write)
+    monkeypatch.setattr(
+        dstcc.report, "render", lambda given, form, screenings: f"{given} {form} {screenings}\n"
+    )
+    monkeypatch.setattr(pictures, "screen", screen)
+    monkeypatch.setattr(summary, "document", lambda given: {"sections": [given]})
+    monkeypatch.setattr(report, "_say", lambda *given: print(given))
+    return seen
+
+
+def test_what_is_asked_of_a_report(reported: SimpleNamespace) -> None:
+    done = call("report", "a", "b", "-o", "r.html", "--against", "x", "--stream", "s")
+    assert done.exit_code == 0, done.output
+    assert reported.loaded == ((Path("a"), Path("b")), "x") and reported.screened == [Path("s")]
+    how = {"figures": False, "data": False, "paper": "a4", "force": False}
+    assert reported.written == [("report", Path("r.html"), "html", "pictures", how)]
+    call("report", "a", "-o", "r.html", "--no-pictures", "--figures", "--data", "--force")
+    assert reported.written[1] == (
+        *("report", Path("r.html"), "html", None),
+        {"figures": True, "data": True, "paper": "a4", "force": True},
+    )
+    assert len(reported.screened) == 1
+    said = json.loads(call("report", "a", "-o", "r.md", "--json").stdout)
+    assert said == {"report": "r.md", "format": "md", "bytes": 5, "sections": ["report"]}
+    assert len(reported.screened) == 1, "there are no pictures in Markdown"
+    assert call("report", "a", "-o", "-").stdout == "report md None\n"
+    assert call("report", "a", "-o", "-", "--format", "html").stdout == "report html pictures\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "r.html", "--data"), "--data: the numbers of --figures"),
+        (("-o", "r.md", "--figures"), "--figures: of an HTML page in a file"),
+        (("-o", "-", "--format", "html", "--figures"), "--figures: of an HTML page in a file"),
+        (("-o", "-", "--json"), "--json has stdout for itself"),
+        (("-o", "-", "--format", "pdf"), "--format pdf: is no text for stdout; give -o FILE.pdf"),
+        (("-o", "r.html", "--paper", "a4"), "--paper: of pdf and png, not of html"),
+        (("-o", "none/r.html"), "none/r.html: the folder none does not exist"),
+        (("-o", "."), ".: is a folder; -o takes a file"),
+    ],
+)
+def test_reports_that_cannot_be(reported: SimpleNamespace, words: tuple[str, ...], said: str) -> None:
+    done = call("report", "a", *words)
+    assert done.exit_code == 2 and said in " ".join(done.stderr.split()) and reported.written == []
 
 
 # ------------------------------------------------------------------------------------------------------- the others
