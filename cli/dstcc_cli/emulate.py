@@ -15,7 +15,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice, plain_table, progress, say, show_figures
+from .output import console, emit_json, notice, plain_table, progress, say, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -238,7 +238,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
         emit_json(_document(output, meta, done))
     else:
         show_trials(_titled(scenario.scenario.name, Clock(scenario.scenario.start)), done, meta["algorithms"])
-        console().print(f"{len(done) - len(failed)} of {len(done)} trials in {output}", soft_wrap=True)
+        tell(f"{len(done) - len(failed)} of {len(done)} trials in {output}")
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
     away = {trial.id for trial in done if trial.metrics and out_of_reach(trial.metrics)}
     if away:
@@ -302,7 +302,7 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     when = f", {clock.between(0.0, length)} UTC" if clock.dated else ""
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s{when}")
     if plan.least_playout_delays:
-        out.print(f"least playout delay with all in time: {words(plan.least_playout_delays)}", soft_wrap=True)
+        tell(f"least playout delay with all in time: {words(plan.least_playout_delays)}")
     heading = "in mission time:" if plan.distorts else "nothing distorted"
     out.print(f"time scale S = {plan.scale:g}, {heading}")
     for line in plan.distorts:

@@ -9,7 +9,7 @@ import click
 
 from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
 
-from .output import console, emit_json, notice, plain_table, progress, show_figures
+from .output import emit_json, notice, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
@@ -136,10 +136,9 @@ def command(
     if as_json:
         emit_json(report.document())
         return
-    console().print(
+    tell(
         f"{report.stream}: {report.duration_s:.2f} s, {report.frames} frames in {report.chunks} chunks "
-        f"of {len(report.layers)} {report.scalability} layers by {report.codec}",
-        soft_wrap=True,
+        f"of {len(report.layers)} {report.scalability} layers by {report.codec}"
     )
     show_figures(_table(report))
 

@@ -9,7 +9,7 @@ import click
 
 from . import complete
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, plain_table, progress, show_figures
+from .output import console, emit_json, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.explain import Explanation
@@ -68,7 +68,7 @@ def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json:
         return
     _show(told)
     if output is not None:
-        console().print(f"wrote {output}", soft_wrap=True)
+        tell(f"wrote {output}")
 
 
 def _show(told: Explanation) -> None:

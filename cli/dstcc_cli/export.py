@@ -8,7 +8,7 @@ import click
 
 from . import complete
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, progress
+from .output import emit_json, progress, tell
 
 FORMATS = ("csv", "iperf3", "qlog", "pcapng", "ionrc")
 QLOG_VERSIONS = ("0.3", "0.4")
@@ -91,9 +91,7 @@ def command(
         return
     count = len(done.trials)
     files = f"{len(done.files)} {'file' if len(done.files) == 1 else 'files'}"
-    console().print(
-        f"{output}: {form} of {count} {'trial' if count == 1 else 'trials'}, {files}", soft_wrap=True
-    )
+    tell(f"{output}: {form} of {count} {'trial' if count == 1 else 'trials'}, {files}")
 
 
 def _export_plan(path: Path, output: Path, *, force: bool, as_json: bool) -> None:
@@ -106,4 +104,4 @@ def _export_plan(path: Path, output: Path, *, force: bool, as_json: bool) -> Non
     if as_json:
         return emit_json({"export": str(output), "format": "ionrc", "nodes": numbers})
     nodes = ", ".join(f"{number} {name}" for name, number in numbers.items())
-    console().print(f"{output}: contact plan of nodes {nodes}", soft_wrap=True)
+    tell(f"{output}: contact plan of nodes {nodes}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .limits import ALLOW, LIMIT
-from .output import emit_json, notices, progress, say, show_figures
+from .output import emit_json, notices, progress, say, show_figures, tell_aside
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Sender
@@ -92,7 +92,7 @@ def command(
         return
     _show(ladder)
     notices().print(f"{output}: table, figure and values of {len(ladder.baselines)} baselines")
-    notices().print(f"page: {output / PAGE}", soft_wrap=True)
+    tell_aside(f"page: {output / PAGE}")
 
 
 def _senders(name_or_file: str) -> list[Sender]:

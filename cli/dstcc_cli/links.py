@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import complete
-from .output import console, emit_json, notices, plain_table
+from .output import console, emit_json, plain_table, tell_aside
 
 if TYPE_CHECKING:
     from dstcc_channels.describe import Described
@@ -240,7 +240,6 @@ def _show(described: Described, as_json: bool) -> None:
 def _table(lines: Any) -> None:
     table = plain_table(show_header=False)
     table.add_column(no_wrap=True)
-    table.add_column()
     for label, text in lines:
         table.add_row(label, text)
     console().print(table)
@@ -248,8 +247,8 @@ def _table(lines: Any) -> None:
 
 def _warn(notes: tuple[str, ...]) -> None:
     for note in notes:
-        notices().print(f"warning: {note}", soft_wrap=True)
+        tell_aside(f"warning: {note}")
 
 
 def _wrote(path: Path) -> None:
-    notices().print(f"wrote {path}", soft_wrap=True)
+    tell_aside(f"wrote {path}")

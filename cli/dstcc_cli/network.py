@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .output import console, say, show_figures
+from .output import say, show_figures, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,10 +68,9 @@ def show_network(
         "link, of those that arrive within the run"
     )
     share = network.most_bytes / payload_bytes
-    console().print(
+    tell(
         f"can pass at most: {network.most_bytes / 1e6:,.2f} MB, {min(share, 1):.1%} of the video (maximum flow over "
-        "time, no losses)",
-        soft_wrap=True,
+        "time, no losses)"
     )
 
 

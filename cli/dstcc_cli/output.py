@@ -104,9 +104,18 @@ def say(text: str) -> None:
     its first are indented, and no word is broken."""
     from textwrap import fill
 
-    out = console()
-    lines = fill(text, out.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    out.print(lines, soft_wrap=True)
+    width = console().width
+    tell(fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+
+
+def tell(text: str) -> None:
+    """Print lines on stdout as they are, however long."""
+    console().print(text, soft_wrap=True)
+
+
+def tell_aside(text: str) -> None:
+    """Likewise on stderr."""
+    notices().print(text, soft_wrap=True)
 
 
 def plain_table(*headings: str, **style: Any) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
-from .output import console, emit_json, notices, progress
+from .output import emit_json, progress, tell, tell_aside
 
 if TYPE_CHECKING:
     from dstcc.run import Run
@@ -100,7 +100,7 @@ def command(
     chosen = [loaded.trial(one)["id"] for one in trials] or [loaded.best()["id"]]
     if not trials and len(loaded.trials) > 1:
         said = f"trial {chosen[0]}: the best of {len(loaded.trials)} by weighted_layers"
-        notices().print(said, soft_wrap=True)
+        tell_aside(said)
     levels = {one: loaded.levels(one) for one in chosen}
     first = chosen[0]
     clock = Clock.of(loaded.scenario)
@@ -141,15 +141,14 @@ def command(
     frozen = "; ".join(
         f"trial {one}, {each.frozen_chunks} of {each.chunks} chunks frozen" for one, each in reports.items()
     )
-    console().print(
+    tell(
         f"{output}: {report.duration_s:.2f} s from {begins} on, {frozen}"
         + (
             ", coded again with x264 because players do not show the stream's layers"
             if report.recoded and plain
             else ""
         )
-        + ("; the mission is longer, --from S --to S show more" if cut else ""),
-        soft_wrap=True,
+        + ("; the mission is longer, --from S --to S show more" if cut else "")
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json, progress, say
+from .output import console, emit_json, progress, say, tell
 
 if TYPE_CHECKING:
     from dstcc.report import Report
@@ -170,7 +170,7 @@ def _write_study(
         emit_json({"report": output, "format": form, "bytes": len(data), **report.document()})
     else:
         say(verdict(report))
-        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", soft_wrap=True)
+        tell(f"wrote {output} ({len(data) / 1e6:.2f} MB)")
 
 
 def _write_programs(
@@ -194,7 +194,7 @@ def _write_programs(
     if as_json:
         emit_json({"report": output, "format": form, "bytes": len(data)})
     else:
-        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", soft_wrap=True)
+        tell(f"wrote {output} ({len(data) / 1e6:.2f} MB)")
 
 
 def _format_of(output: str) -> str:
@@ -255,4 +255,4 @@ def _say(report: Report, output: str, written: int) -> None:
         out.print(f"{one.name} over playout delay: {one.finding}")
     if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
         out.print(f"All {len(report.sections)} scenarios: {said}")
-    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", soft_wrap=True)
+    tell(f"wrote {output} ({written / 1e6:.2f} MB)")

@@ -11,7 +11,7 @@ import click
 
 from . import complete
 from .limits import LIMIT
-from .output import console, emit_json, notice, plain_table, progress, show_figures
+from .output import emit_json, notice, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.papers.reproduce import Reproduced
@@ -89,4 +89,4 @@ def _show(made: Reproduced) -> None:
         measured = said(row.measured) + ("" if row.low is None else f"\n{interval(row)}")
         table.add_row(row.figure, quantity, published, measured, row.verdict)
     show_figures(table)
-    console().print(f"page: {made.folder / 'index.html'}", soft_wrap=True)
+    tell(f"page: {made.folder / 'index.html'}")

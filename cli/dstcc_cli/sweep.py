@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice, notices
+from .output import console, emit_json, notice, notices, tell
 
 if TYPE_CHECKING:
     from dstcc.sweeps.call import Sweep
@@ -214,7 +214,7 @@ def _show_estimate(found: Estimate, as_json: bool) -> int:
         return 0
     out = console()
     left_out = f" ({found.left_out:,} points left out)" if found.left_out else ""
-    out.print(f"{found.sweep}: {found.cells:,} points{left_out}, {found.trials:,} trials", soft_wrap=True)
+    tell(f"{found.sweep}: {found.cells:,} points{left_out}, {found.trials:,} trials")
     if found.missing < found.trials:
         out.print(f"{found.trials - found.missing:,} have results, {found.missing:,} are missing")
     if found.trial_s is None or found.low_s is None or found.high_s is None:
@@ -223,10 +223,9 @@ def _show_estimate(found: Estimate, as_json: bool) -> int:
     else:
         low, high = duration_words(found.low_s), duration_words(found.high_s)
         span = low if low == high else f"{low} to {high}"
-        out.print(
+        tell(
             f"time: {span} on {found.workers} cores, by {found.measured} trials that were measured now "
-            f"({found.trial_s:.2g} s each on average)",
-            soft_wrap=True,
+            f"({found.trial_s:.2g} s each on average)"
         )
     out.print(f"disk: at most {found.bytes / 1e6:,.1f} MB of results")
     return 0
@@ -256,12 +255,11 @@ def _conclude(swept: Swept, as_json: bool) -> int:
     if as_json:
         emit_json(swept.document())
     else:
-        out, finished = console(), swept.done + swept.skipped
+        finished = swept.done + swept.skipped
         earlier = f", {swept.skipped:,} of them before" if swept.skipped else ""
-        out.print(
+        tell(
             f"{swept.name}: {finished:,} of {swept.trials:,} trials of {swept.cells:,} points in {swept.folder}"
-            f"{earlier}, {duration_words(swept.wall_s)}",
-            soft_wrap=True,
+            f"{earlier}, {duration_words(swept.wall_s)}"
         )
     for one in swept.failed[:SHOWN_FAILURES]:
         _say(f"{one['trial']} failed {len(one['tries'])} times: {one['error']}")

@@ -16,7 +16,7 @@ from dstcc.algorithms import CONTROLLERS
 
 from . import complete
 from .limits import LIMIT
-from .output import console, emit_json, notice, notices, progress
+from .output import console, emit_json, notice, notices, progress, tell
 
 if TYPE_CHECKING:
     from dstcc.learn.training.curves import Point
@@ -154,7 +154,7 @@ def _train_rates(
         emit_json(made.document())
     else:
         about = made.table.trained
-        console().print(f"{output}: {about['matrices']:,} matrices, {about['states']} states", soft_wrap=True)
+        tell(f"{output}: {about['matrices']:,} matrices, {about['states']} states")
 
 
 def _need_torch() -> None:
@@ -215,4 +215,4 @@ def _say_trained(trained: Trained, most: int) -> None:
         f"{trained.algorithm}, {trained.steps:,} steps ({why}), {trained.env_steps_per_s:,.0f} steps/s: "
         f"{trained.metric} {evaluation.value:.4g} [{low:.4g}, {high:.4g}] on {evaluation.n} seeds it was not trained on"
     )
-    out.print(f"policy: {trained.policy}", soft_wrap=True)
+    tell(f"policy: {trained.policy}")

@@ -8,7 +8,7 @@ import click
 
 from . import complete
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice
+from .output import emit_json, notice, tell
 
 EXAMPLES = """\b
 Examples:
@@ -80,6 +80,6 @@ def command(
         notice(f"{name}: mean {METRIC} of seeds {seeds[0]} to {seeds[-1]}")
         found.append(tune(loaded, source, name, seeds, say=notice))
         if not as_json:
-            console().print("\n".join([*found[-1].lines(), ""]), soft_wrap=True)
+            tell("\n".join([*found[-1].lines(), ""]))
     if as_json:
         emit_json({"scenario": str(scenario), "tuned": [one.document() for one in found]})

@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 from dstcc_cli.main import main
 
-from dstcc.algorithms import PARTS, TABLE, controllers
+from dstcc.algorithms import KNOWLEDGE, PARTS, TABLE, controllers
 
 
 def test_table_for_people_on_stdout() -> None:
@@ -18,6 +18,11 @@ def test_table_for_people_on_stdout() -> None:
     assert said["dstcc"][3].startswith("qc") and said["dstcc-lanes"][3].startswith("qc")
     assert not set(PARTS) & set(said)
     assert f"controllers for studies of repair alone: {', '.join(PARTS)}" in done.stdout
+    sentences = " ".join(done.stdout.split())
+    letters = [known for known in KNOWLEDGE.values() if known.letter != "d"]
+    knows = "; ".join(f"{known.letter} {known.what}" for known in letters)
+    assert f" knows: {knows}; all keep deadlines (d) on: " in sentences
+    assert sentences.endswith(" on: s simulator, k kernel")
 
 
 def test_json() -> None:

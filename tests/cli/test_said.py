@@ -624,6 +624,23 @@ def test_links_in_two_columns(said: Said) -> None:
     assert said().splitlines() == ["warning: mind this", "wrote /a"]
 
 
+def test_lines_are_as_long_as_they_are(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But sentences are folded."""
+    monkeypatch.setenv("COLUMNS", "20")
+    output.tell("wrote " + "a folder/" * 5)
+    output.tell_aside("page: " + "a folder/" * 5)
+    output.say("a sentence of words")
+    output.say("a sentence of a few more words-and-a-long-one")
+    assert said().splitlines() == [
+        "wrote " + "a folder/" * 5,
+        "a sentence of words",
+        "a sentence of a few",
+        "  more",
+        "  words-and-a-long-one",
+        "page: " + "a folder/" * 5,
+    ]
+
+
 def test_a_table_is_folded_where_its_texts_may_be(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     """40 characters: the widest text gives way first, to 16 and no further."""
     monkeypatch.setenv("COLUMNS", "40")

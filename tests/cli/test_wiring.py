@@ -1193,6 +1193,7 @@ def test_trials_in_other_threads_are_not_waited_for(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "_exit", ended.append)
     guests: Any = SimpleNamespace(end_all=lambda: ended.append("guests"))
     monkeypatch.setitem(sys.modules, "dstcc_kernel.backend", guests)
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(flush=lambda: ended.append("stderr")))
     others = frozenset(threading.enumerate()) - ({thread} if mine else set())
     try:
         with pytest.raises(SystemExit) as caught:
@@ -1200,4 +1201,4 @@ def test_trials_in_other_threads_are_not_waited_for(monkeypatch: pytest.MonkeyPa
     finally:
         stop.set()
         thread.join()
-    assert caught.value.code == 5 and ended == (["guests", 5] if mine else [])
+    assert caught.value.code == 5 and ended == (["guests", "stderr", 5] if mine else [])

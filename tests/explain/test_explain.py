@@ -222,6 +222,7 @@ def test_the_command(run: Run, told: Explanation, page: str, tmp_path: Path) -> 
     done = cli(run.path, "--trial", "dstcc-lanes/s1", "-o", file)
     assert done.exit_code == 0
     assert told.finding()[:40] in done.stdout
+    assert done.stdout.endswith(f"\nwrote {file}\n")
     assert file.read_text() == page
     again = cli(run.path, "--trial", "dstcc-lanes/s1", "--json")
     document = json.loads(again.stdout)
