@@ -213,7 +213,7 @@ def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple
     sent, lost = (np.zeros((len(windows), len(t_s)), dtype=np.int64) for _ in range(2))
     for decision in decisions:
         some = decision.saw["heard"] > 0
-        place = np.clip(np.searchsorted(t_s, decision.saw["sent_s"][some], side="right") - 1, 0, len(t_s) - 1)
+        place = np.maximum(np.searchsorted(t_s, decision.saw["sent_s"][some], side="right") - 1, 0)
         sent[some, place] += decision.saw["heard"][some].astype(np.int64)
         lost[some, place] += decision.saw["lost"][some].astype(np.int64)
     truths = []
@@ -239,10 +239,10 @@ def _truth(outcome: Outcome, logged: Sequence[Trace], t_s: FloatArray) -> tuple[
     sent, lost = (np.zeros((len(outcome.setup.links), len(t_s)), dtype=np.int64) for _ in range(2))
     for trace in logged:
         data = (trace.event == DATA_SENT) & (trace.fate != DROPPED) & (trace.syn == 0)
-        place = np.searchsorted(t_s, trace.t_ns / NS_PER_S, side="right") - 1
-        where = links[trace.sender], np.clip(place, 0, max(len(t_s) - 1, 0))
+        link = links[trace.sender]
+        place = np.maximum(np.searchsorted(t_s, trace.t_ns / NS_PER_S, side="right") - 1, 0)
         for counts, rows in ((sent, data), (lost, data & (trace.fate == LOST))):
-            np.add.at(counts, (where[0][rows], where[1][rows]), 1)
+            np.add.at(counts, (link[rows], place[rows]), 1)
     return tuple(
         LinkTruth(
             link.name,
