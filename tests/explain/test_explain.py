@@ -118,6 +118,7 @@ def test_choices_and_parts_add_up(run: Run, told: Explanation) -> None:
     for choices in told.shares().values():
         assert sum(share for _, share in choices) == pytest.approx(1)
         assert [share for _, share in choices] == sorted((share for _, share in choices), reverse=True)
+    assert told.capture_s.tolist() == [second + 1.0 for second in range(60)]
     parts = told.parts()
     assert len(parts) == PARTS
     assert sum(part["captured"] for part in parts) == 60
@@ -131,6 +132,7 @@ def test_the_page_says_the_same_twice(told: Explanation, page: str, run: Run) ->
     assert page == render(explain(run, "dstcc-lanes/s1"))
     assert told.finding() in page
     assert page.count("<svg") == 2 * 3  # and each narrow, for a phone
+    assert page.count('<svg viewBox="0 0 338.4 ') == page.count('<svg viewBox="0 0 806.4 ') == 3
     assert "mathdefault" not in page
     assert "<script" not in page
 

@@ -106,6 +106,9 @@ def test_rates_are_of_all_subflows_of_a_link(monkeypatch: pytest.MonkeyPatch) ->
     )
     assert wide[1] == ("bps", "explain-rate", "link rate", TOLD.clock) and wide[2] == {"narrow": False}
     assert narrow[2] == {"narrow": True}
+    later = made([decided(0.0), decided(1.0, rate_bps=[1e6] * 3)], [[1, 1]] * 2, [[0, 0]] * 2)
+    believed = panels_of(monkeypatch, rate_figure, later)[0][0][0][2][0]
+    assert believed[3] == pytest.approx([nan, 1e6], nan_ok=True)
     nothing = made([decided(0.0)], [[1], [1]], [[0], [0]])
     assert [len(lines) for _, _, lines in panels_of(monkeypatch, rate_figure, nothing)[0][0]] == [1, 1]
 
