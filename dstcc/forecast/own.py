@@ -104,14 +104,14 @@ class Own(Controller):
         """Where a forecast can be planned on: by deadlines, with slots, layers and paths like those of the forecaster's
         training."""
         links = subflow_links(config.links)
-        if not config.objects.deadline_ns.max() < NEVER_NS or config.slot_ns <= 0:
+        if not config.objects.deadline_ns.max() < NEVER_NS:
             return False
         low, high = forecaster().within["slot_rtts"]
         round_trips = [2 * max(config.links[i].delay_ns) for i in links]
         if _fresh_packets_count(config, max(round_trips)):
             return False
         known = len(links) <= MOST_SUBFLOWS and config.objects.layers <= MOST_LAYERS
-        return known and low * max(round_trips) <= config.slot_ns <= high * min(round_trips)
+        return known and 0 < low * max(round_trips) <= config.slot_ns <= high * min(round_trips)
 
     def drive(self, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
         """Run a trial to its end, slot by slot where it may decide or somebody looks on."""

@@ -122,7 +122,7 @@ class Forecasting:
         nearest = np.abs(times - sent[:, None]).argmin(axis=1)
         held = np.stack([beliefs for _, beliefs in self._foretold], axis=1)[np.arange(rows), nearest]
         place, width = place_of(held, heard, lost)
-        odd = ((place + width < TAIL) | (place > 1 - TAIL)) & (heard > 0)
+        odd = (place + width < TAIL) | (place > 1 - TAIL)
         keep = np.exp(-self.mission.slot_s / (MEMORY_RTTS * self._rtt_s))
         self._surprise = np.where(heard > 0, keep * self._surprise + (1 - keep) * odd, self._surprise)
         share = self._surprise.reshape(seen.heard.shape).max(axis=1)

@@ -283,3 +283,58 @@ def test_histories_are_as_missions_have_them(tmp_path: Path) -> None:
     assert np.diff(sent, axis=0).mean() == pytest.approx(5, rel=0.02)
     times = np.array([step.seen.time_s for step in steps[8:-8]])
     assert (times - sent).mean() == pytest.approx(20 + 2.5, abs=1.5)
+
+
+HISTORIES = {
+    0: ([51, 48, 45, 45, 53, 54, 51, 52], [0, 6, 9, 3, 19, 13, 24, 23], [0, 5, 8, 3, 14, 12, 17, 13], 525),
+    5: ([53, 53, 50, 48, 46, 49, 49, 45], [0, 3, 0, 4, 24, 13, 43, 4], [0, 1, 0, 1, 4, 4, 4, 2], 313),
+}
+"""Of seeds by themselves (0) and in rows (5): packets, losses and rows of eight slots, and the draw that comes next."""
+
+
+def test_the_events_are_those_that_the_shipped_forecaster_was_trained_on() -> None:
+    """As its laws above: a training's record is the seed."""
+    chance = np.linspace(0.0, 0.5, 8)
+    for seed, (*wanted, after) in HISTORIES.items():
+        draws = np.random.default_rng(seed)
+        assert [one.tolist() for one in histories.history(draws, chance, 50.0)] == wanted
+        assert draws.integers(1000) == after
+    assert histories.spoken(np.random.default_rng(0), 60).tolist() == list(range(60))
+    sent = histories.spoken(np.random.default_rng(11), 60)
+    gaps = np.diff(sent)
+    assert np.flatnonzero(gaps > 1).tolist() == [1, 29, 35] and gaps[gaps > 1].tolist() == [4, 4, 5]
+    made = histories.batch(np.random.default_rng(7), 3, 12, 2, 4)
+    assert made.inputs[:, :, :3].sum(axis=1) == pytest.approx(
+        np.array(
+            [
+                [-7.714167, -10.51834, -9.074296],
+                [1.515665, -2.151258, -18.328836],
+                [6.076486, -8.056377, -11.868789],
+            ]
+        )
+    )
+    assert made.chance[1:, :, 0] == pytest.approx(
+        np.array([[0.010506, 0.000084, 0.000084, 0.010506], [0.005662, 0.00806, 0.005547, 0.008033]]),
+        abs=1e-6,
+    )
+    assert made.features[..., 0].sum(axis=(1, 2)) == pytest.approx([4.393782, 2.374617, 4.191392])
+
+
+def test_a_slot_has_a_packet_at_least_and_ends_of_spans_are_drawn_alike() -> None:
+    heard, _, _ = histories.history(np.random.default_rng(0), np.zeros(100), 0.1)
+    assert heard.tolist() == [1.0] * 100
+    draws = [histories._log_uniform(np.random.default_rng(seed), (0.01, 100.0)) for seed in range(200)]
+    assert 0.01 <= min(draws) < 0.02 and 50 < max(draws) <= 100
+    assert np.mean(np.log10(draws)) == pytest.approx(0, abs=0.25)
+
+
+def test_gaps_are_of_a_tenth_of_the_events_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to three of them, each of 1 to 19 slots of 200; of few events one slot each."""
+    monkeypatch.setattr(histories, "GAPS", 1.0)
+    sent = [histories.spoken(np.random.default_rng(seed), 200) for seed in range(200)]
+    gaps = [np.diff(one)[np.diff(one) > 1] - 1 for one in sent]
+    assert {len(one) for one in gaps} == {1, 2, 3}
+    sizes = {int(size) for one in gaps if len(one) == 3 for size in one}
+    assert min(sizes) == 1 and max(sizes) == 19
+    few = [histories.spoken(np.random.default_rng(seed), 5) for seed in range(50)]
+    assert {int(one[-1]) - 4 for one in few} == {1, 2, 3}

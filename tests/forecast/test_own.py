@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -392,3 +393,91 @@ def test_losses_and_rows_are_thinned_as_packets_are() -> None:
     decider = two_links()
     seen = decider._thinned(seen_of(Slot(1, 80, heard=8_000, pace_bps=EVEN), decider.mission))
     assert (seen.heard.max(), seen.lost.max(), seen.runs.max()) == (4_000, 40, 40)
+
+
+def test_evidence_is_of_spans_in_round_trips() -> None:
+    """Of 120 s; the third slot comes two slots of 6 s after the first, whose span is the first one's own. Of what is
+    heard the first subflow has none in the last."""
+    decider, spans = two_links(), []
+    decider._evidence.hear = lambda heard, lost, runs, span: spans.append(  # type: ignore[method-assign]
+        (heard.tolist(), lost.tolist(), runs.tolist(), span.tolist())
+    )
+    for number, heard in ((1, 300.0), (3, 300.0), (4, 0.0)):
+        decider.decide(Slot(number, 3.0, heard=heard, pace_bps=EVEN))
+    assert [one[:3] for one in spans] == [
+        ([n] * 2, [x] * 2, [x] * 2) for n, x in ((300, 3), (300, 3), (0, 3))
+    ]
+    assert [one[3] for one in spans[:2]] == [pytest.approx([0.05] * 2), pytest.approx([0.1] * 2)]
+
+
+def test_what_it_is_told_of_a_slot_is_what_the_engine_says() -> None:
+    """Two subflows and three layers: of the first a third is repair, of the second none, of the third no block yet."""
+    names = CODED_SUBFLOW_VALUES
+    subflow = np.arange(2.0 * len(names)).reshape(1, 2, -1)
+    layer = np.zeros((1, 3, len(CODED_LAYER_VALUES)))
+    layer[0, :, CODED_LAYER_VALUES.index("block_source")] = 12, 10, 0
+    layer[0, :, CODED_LAYER_VALUES.index("block_repair")] = 4, 0, 7
+    episode = np.zeros((1, len(own.CODED_EPISODE_VALUES)))
+    episode[0, own.CODED_EPISODE_VALUES.index("loss_share")] = 0.125
+    stepper: Any = SimpleNamespace(
+        subflow_values=subflow, layer_values=layer, episode_values=episode, time_s=lambda trial: 6.0 + trial
+    )
+    told = own._decided(stepper, None)
+    assert told.t_s == 6.0 and not told.fell_back
+    assert told.observed == tuple(f"subflow{s}.{name}" for s in (0, 1) for name in names)
+    assert told.observation.tolist() == list(range(2 * len(names))) and told.outputs.size == 0
+    for name, key in own.SAW.items():
+        at = names.index(key)
+        assert told.saw[name].tolist() == [float(at), float(at + len(names))]
+    ends = names.index("heard_from_s") + names.index("heard_to_s")
+    assert told.saw["sent_s"][1] == ends / 2 + len(names)
+    assert told.believed["loss"].tolist() == [0.125, 0.125]
+    assert told.chose == {
+        "repair of layer 0": "20 to 40 %",
+        "repair of layer 1": "none",
+        "repair of layer 2": "no block yet",
+    }
+    for by in (own.RULE, own.PLAN, own.GUARD):
+        decider: Any = SimpleNamespace(believed={"loss": "its own"} if by != own.RULE else {}, decided_by=by)
+        told = own._decided(stepper, decider)
+        assert told.chose["decided by"] == by and told.fell_back == (by == own.GUARD)
+        assert isinstance(told.believed["loss"], str) == (by != own.RULE)
+
+
+def test_plans_change_with_a_tenth_of_the_rate_and_not_before() -> None:
+    """A share may move from 0.5 to 0.6."""
+    decider, planned = two_links(), []
+    sender: Any = SimpleNamespace(
+        mission=replace(decider.mission, rate_bytes=np.array([[500.0, 500.0]])),
+        plan_for=lambda mission: planned.append(mission.rate_bytes.tolist()),
+    )
+    for first in (599.0, 401.0, 602.0, 398.0):
+        decider._follow(sender, np.array([[first, 1000.0 - first]]))
+    assert planned == [[[602.0, 398.0]], [[398.0, 602.0]]]
+
+
+def test_slots_are_planned_on_within_the_ends_of_the_training() -> None:
+    """A round trip of 120 s: slots from 2.4 s to 30 s; of two links the longest and the shortest count."""
+    low, high = forecaster().within["slot_rtts"]
+    assert (low, high) == (1 / 50, 1 / 4)
+    config = config_of(STEADY)
+
+    def decides(slot_s: float, *delays_s: float) -> bool:
+        links = tuple(replace(config.links[0], delay_ns=(round(one * 1e9),)) for one in delays_s)
+        return Own().decides(replace(config, slot_ns=round(slot_s * 1e9), links=links))
+
+    assert decides(2.4, 60) and decides(30, 60) and not decides(2.39, 60) and not decides(30.1, 60)
+    assert decides(2.4, 60, 30) and decides(15, 60, 30) and not decides(15.1, 60, 30)
+    assert not decides(1.2, 30, 60) and not decides(0, 60)
+    assert decides(6, *[60] * 8) and not decides(6, *[60] * 9)
+
+
+def test_who_decides_is_made_of_the_shipped_part_or_of_a_file() -> None:
+    config = config_of(STEADY)
+    part, known = own.part_of(Own(), config)
+    assert part is forecaster() and (known.rate_bytes == 0).all()
+    other, whole = own.part_of(forecaster(), config)
+    assert other is forecaster() and whole.rate_bytes.tolist() == [[15_625.0]]
+    assert isinstance(own.decider_of(own.PART, known, own=True), OwnDecider)
+    assert isinstance(own.decider_of(own.PART, whole, own=False), own.Decider)
+    assert Own().most == (own.MAX_SUBFLOWS, own.MAX_LAYERS) and Own().knows == ("queue", "contacts")

@@ -79,10 +79,11 @@ def test_a_second_event_is_so_much_later_than_the_first() -> None:
 
 
 def test_the_place_of_what_came_is_its_binomial_tail_under_the_belief() -> None:
-    belief = np.stack([on_grid(np.array(0.1)), on_grid(np.array(0.01)), np.full(40, 1 / 40)])
-    n, x = np.array([300.0, 100.0, 50.0]), np.array([30.0, 0.0, 7.0])
+    chances = (0.1, 0.01, 0.02, 0.02)
+    belief = np.stack([*(on_grid(np.array(chance)) for chance in chances), np.full(40, 1 / 40)])
+    n, x = np.array([300.0, 100.0, 100.0, 100.0, 50.0]), np.array([30.0, 0.0, 1.0, 2.0, 7.0])
     fewer, same = place_of(belief, n, x)
-    for k in range(3):
+    for k in range(5):
         cdf = binom.cdf(x[k], n[k], GRID), binom.cdf(x[k] - 1, n[k], GRID)
         assert fewer[k] == pytest.approx(float(belief[k] @ cdf[1]))
         assert same[k] == pytest.approx(float(belief[k] @ (cdf[0] - cdf[1])))
@@ -195,3 +196,41 @@ def test_two_paths_have_a_belief_each() -> None:
         )
     )
     assert found[0, 0] == pytest.approx(now[0, 1])
+
+
+def test_the_memory_of_beliefs_covers_one_and_a_half_round_trips() -> None:
+    """A round trip of 1200 s in slots of 60 s: 20 slots, so 30 and 4."""
+    assert MISSION.light_s.max() == 600 and MISSION.slot_s == 60
+    sender = Forecasting(policy())
+    sender.begin(MISSION)
+    assert sender._foretold.maxlen == 34
+
+
+def test_a_surprise_fades_over_two_round_trips() -> None:
+    """Beliefs of nothing lost, and all is lost: each of the slots is one. A slot without feedback changes nothing."""
+    sender = Forecasting(certain(0))
+    sender.begin(MISSION)
+    sender.decide(heard(0.0, [-1, -1]))
+    fades, share = np.exp(-60 / 2400), 0.0
+    for slot in range(21, 60):
+        sender.decide(heard(60.0 * slot, [300, -1]))
+        share = fades * share + 1 - fades
+        assert sender._surprise == pytest.approx([share, 0.0])
+        assert sender.fallen.tolist() == [share > 0.35, False]
+    assert sender.fallen[0]
+
+
+def test_a_place_just_within_the_tail_is_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came has the place from 0.0049 to 0.0051, so no; from 0.0048 to 0.0049, so it has; and at the other end."""
+    sender = Forecasting(certain(0))
+    for place, width, odd in (
+        *((0.0049, 0.0002, False), (0.0048, 0.0001, True), (0.9949, 0.005, False), (0.9951, 0.0, True)),
+    ):
+        sender.begin(MISSION)
+        sender.decide(heard(0.0, [-1, -1]))
+        monkeypatch.setattr(
+            "dstcc.forecast.sender.place_of",
+            lambda *_, place=place, width=width: (np.full(2, place), np.full(2, width)),
+        )
+        sender.decide(heard(1260.0, [9, 9]))
+        assert (sender._surprise > 0).all() == odd and (sender._surprise > 0).any() == odd
