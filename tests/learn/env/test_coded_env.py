@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from math import exp, inf, log2, log10
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 import dstcc.learn  # noqa: F401 - registers it
+from dstcc.engine.coded_stepper import CODED_EPISODE_VALUES, CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
+from dstcc.engine.stepper import FINISHED, RUNNING, TIME_OVER
 from dstcc.errors import ScenarioError
 from dstcc.layers import layer_weights
 from dstcc.learn.env.coded import CodedDeepSpaceEnv
@@ -117,3 +122,121 @@ def test_each_environment_says_which_scenarios_are_the_others() -> None:
     for make in (gymnasium.make, gymnasium.make_vec):
         with pytest.raises(ScenarioError, match="dstcc/CodedDeepSpace-v1 has these"):
             make("dstcc/DeepSpace-v1", scenario=scenario())
+
+
+class MadeStepper:
+    """A stepper of two subflows and two layers, with the values that it is given."""
+
+    def __init__(self) -> None:
+        self.subflow_values = np.zeros((1, 2, len(CODED_SUBFLOW_VALUES)))
+        self.layer_values = np.zeros((1, 2, len(CODED_LAYER_VALUES)))
+        self.episode_values = np.zeros((1, len(CODED_EPISODE_VALUES)))
+        self.repair, self.pace = np.zeros((1, 2)), np.zeros((1, 2))
+        self.done = [RUNNING]
+        self.steps = 0
+
+    def put(self, **given: Any) -> None:
+        for name, value in given.items():
+            if name in CODED_EPISODE_VALUES:
+                self.episode_values[0, CODED_EPISODE_VALUES.index(name)] = value
+            elif name in CODED_LAYER_VALUES:
+                self.layer_values[0, :, CODED_LAYER_VALUES.index(name)] = value
+            else:
+                self.subflow_values[0, :, CODED_SUBFLOW_VALUES.index(name)] = value
+
+    def load(self, episode: int, config: Any) -> None:
+        assert episode == 0
+
+    def step(self) -> None:
+        self.steps += 1
+
+    def result(self, episode: int) -> str:
+        return f"of {episode}"
+
+
+def made(mss: int = 1460) -> tuple[CodedDeepSpaceEnv, MadeStepper]:
+    env, stepper = (
+        CodedDeepSpaceEnv(scenario(transport={"congestion": "paced", "mss_bytes": mss})),
+        MadeStepper(),
+    )
+    env._stepper = stepper  # type: ignore[assignment]
+    stepper.put(total_weight=1200.0)
+    env.reset(options={"scenario_seed": 3})
+    return env, stepper
+
+
+def test_an_observation_place_by_place() -> None:
+    """Packets of 1,000 bytes. For each subflow ten places, for each layer four, then two."""
+    env, stepper = made(1000)
+    stepper.put(
+        established=(1, 0),
+        srtt_s=(0.999, 0),
+        inflight_segments=(1023, 3),
+        heard_packets=(15, 0),
+        lost_packets=(6, 3),
+        loss_runs=(3, 0),
+        queue_bytes=(7000, 500),
+        pacing_bps=(99_999, 0),
+        link_up=(1, 0),
+        change_s=(16, 10),
+        one_way_s=(8, 5),
+        backlog_bytes=(31_000, 0),
+        slack_s=(9.999, inf),
+        released_bytes=(3000, 0),
+        block_repair=(3, 2),
+        block_source=(12, 0),
+        loss_share=0.25,
+        loss_bursts=16.0,
+    )
+    seen = env._observe()
+    assert seen.dtype == np.float32 and env.observation_space.contains(seen)
+    assert seen.tolist() == pytest.approx(
+        [
+            *(1, 0.5, 1.0, 0.4, 0.4, 0.25, 0.3, 0.5, 1, exp(-1)),
+            *(0, 0, 0.2, 0, 3.0, log2(3) / 4, log2(1.5) / 10, 0, 0, exp(-1)),
+            *(0.5, 4 / 6, 0.2, 0.25),
+            *(0, 4.0, 0, 2.0),
+            *(0.25, 1.0),
+        ],
+        abs=1e-6,
+    )
+    stepper.put(slack_s=(-1.0, 0.0), lost_packets=(0, 9), loss_bursts=0.5, one_way_s=0, change_s=(0, 1))
+    seen = env._observe()
+    assert seen[[4, 5, 9, 14, 15, 19, 21, 25, 29]].tolist() == pytest.approx(
+        [0, 0, 1, 4.0, log2(9) / 4, 0, 0, 0, 0], abs=1e-6
+    )
+    assert log10(1000) / 6 == 0.5
+
+
+def test_a_step_sets_repair_and_pace_and_pays_percent() -> None:
+    """2 ((a + 1) / 2)^2 of repair, and 2^a times the pace."""
+    env, stepper = made()
+    stepper.put(played_weight=300.0, time_s=5.0)
+    *_, info = env.step(np.array([0.0, -0.5, 1.0, -1.0], np.float32))
+    assert stepper.repair.tolist() == [[0.5, 0.125]] and stepper.pace.tolist() == [[2.0, 0.5]]
+    assert info == {"time_s": 5.0, "scenario_seed": 3}
+    stepper.put(played_weight=60.0)
+    stepper.done = [FINISHED]
+    _, reward, ended, over, info = env.step(np.array([1.0, 1.0, 0.0, 0.0], np.float32))
+    assert (reward, ended, over, info["episode_return"]) == (5.0, True, False, 30.0)
+    assert stepper.repair.tolist() == [[2.0, 2.0]]
+    stepper.done = [TIME_OVER]
+    _, _, ended, over, info = env.step(np.array([1.0, 1.0, 0.0, 0.0], np.float32))
+    assert (ended, over, info["episode_return"]) == (False, True, 35.0) and stepper.steps == 3
+    assert env.result() == "of 0"
+    stepper.done = [RUNNING]
+    env.reset(options={"scenario_seed": 9})
+    stepper.done = [FINISHED]
+    assert env.step(np.zeros(4, np.float32))[4] == {"time_s": 5.0, "scenario_seed": 9, "episode_return": 5.0}
+
+
+def test_its_spaces_have_a_place_for_each_value() -> None:
+    env = CodedDeepSpaceEnv(scenario())
+    assert env.observation_space.shape == (2 * 10 + 2 * 4 + 2,) and env.action_space.shape == (4,)
+    space: Any = env.action_space
+    assert (space.low.min(), space.high.max()) == (-1.0, 1.0)
+    space = env.observation_space
+    assert (space.low.max(), space.high.min()) == (-1.0, 4.0)
+    assert env.scenario_seed == -1
+    first = env.reset(seed=4)[1]["scenario_seed"]
+    assert env.reset(seed=4)[1]["scenario_seed"] == first != env.reset()[1]["scenario_seed"]
