@@ -115,3 +115,102 @@ def test_weights_of_another_shape_are_refused() -> None:
         )
     with pytest.raises(ValueError, match="subflow, windows"):
         Sets({"kind": "sets"}, numbers.tensors, seen().shape[1], 12)
+
+
+def by_formula(t: dict[str, Any], row: NDArray[Any], subflows: int, layers: int) -> tuple[Any, Any]:
+    """The model of `sets.py`, of one episode: choices by subflow (nothing where one is not there), and the rest."""
+    whole, first = row[: SHAPE.episode], SHAPE.episode + subflows * SHAPE.subflow
+    own, below = row[SHAPE.episode : first].reshape(subflows, -1), row[first:].reshape(layers, -1)
+    count = max(below[:, 0].sum(), 1.0)
+    g = np.concatenate(
+        [whole, [count / 8], below[0, 1:], below[:, 1:].sum(axis=0) / count, below[:, 1:].max(axis=0)]
+    )
+    there = np.flatnonzero(own[:, 0])
+    known = {
+        i: np.maximum(t["encode.own"] @ own[i] + t["encode.all"] @ g + t["encode.bias"], 0) for i in there
+    }
+    hidden = len(t["encode.bias"])
+    mean = sum(known.values()) / len(there) if len(there) else np.zeros(hidden)
+    most = np.max(list(known.values()), axis=0) if len(there) else np.zeros(hidden)
+    p = np.concatenate([mean, most])
+    windows = {
+        int(i): t["window.out"] @ np.maximum(t["window.own"] @ h + t["window.all"] @ p + t["window.bias"], 0)
+        + t["window.out.bias"]
+        for i, h in known.items()
+    }
+    joint = np.maximum(t["rest.in"] @ np.concatenate([g, p]) + t["rest.bias"], 0)
+    return windows, t["rest.out"] @ joint + t["rest.out.bias"]
+
+
+def test_all_three_are_the_formula() -> None:
+    """In torch, in numpy for several episodes and for one: with all that there is, with one subflow, with one layer,
+    with no layer and with nothing."""
+    trained, observations = network(), seen()
+    below = SHAPE.episode + 3 * SHAPE.subflow
+    observations[1, SHAPE.episode + SHAPE.subflow : below] = 0
+    observations[2, below + SHAPE.layer :] = 0
+    observations[3, below:] = 0
+    observations[4, SHAPE.episode :] = 0
+    run = numpy_of(trained, 3, 2)
+    t = {name: value.astype(float) for name, value in trained.weights().tensors.items()}
+    with torch.no_grad():
+        theirs = trained(torch.from_numpy(observations)).numpy()
+    found = {
+        "torch": theirs,
+        "together": run(observations),
+        "alone": np.concatenate([run(row[None]) for row in observations]),
+    }
+    for k, row in enumerate(observations.astype(float)):
+        windows, rest = by_formula(t, row, 3, 2)
+        assert len(windows) == (3, 1, 3, 3, 0)[k]
+        for name, values in found.items():
+            for i, wanted in windows.items():
+                assert values[k, 2 * i : 2 * i + 2] == pytest.approx(wanted, abs=1e-5), name
+            assert values[k, 6:] == pytest.approx(rest, abs=1e-5), name
+    assert (found["alone"][4, :6] == 0).all()
+
+
+def test_weights_begin_within_the_root_of_what_goes_into_them() -> None:
+    """PyTorch's own start: U(-b, b) with b = 1 / sqrt(fan in); of 64 hidden units each takes its own, and twice the
+    pooled ones, where there are windows."""
+    made = SetsNetwork(SHAPE, 3, 2, REST, 64, seed=1)
+    common = SHAPE.episode + 1 + 3 * (SHAPE.layer - 1)
+    fan_in = {
+        "encode": SHAPE.subflow + common,
+        "window": 3 * 64,
+        "window.out": 64,
+        "rest": common + 2 * 64,
+        "rest.out": 64,
+    }
+    for name, tensor in made.weights().tensors.items():
+        part = name.split(".")[0]
+        bound = fan_in[f"{part}.out" if ".out" in name else part] ** -0.5
+        most = float(np.abs(tensor).max())
+        assert most <= bound and (most > 0.97 * bound or tensor.size < 80), name
+    again, other = (SetsNetwork(SHAPE, 3, 2, REST, 64, seed=seed).weights().tensors for seed in (1, 2))
+    for name, tensor in made.weights().tensors.items():
+        assert (tensor == again[name]).all() and (tensor != other[name]).any()
+
+
+def test_a_margin_is_for_the_default_of_each_branch() -> None:
+    """Three subflows of two choices, then branches of four and of two."""
+    made = network()
+    made.favour((1, 2, 0), 0.5)
+    assert made.prior.tolist() == [0, 0.5, 0, 0.5, 0, 0.5, 0, 0, 0.5, 0, 0.5, 0]
+    plain, moved = network().weights().tensors, made.weights().tensors
+    assert moved["window.out.bias"] - plain["window.out.bias"] == pytest.approx([0, 0.5])
+    assert moved["rest.out.bias"] - plain["rest.out.bias"] == pytest.approx([0, 0, 0.5, 0, 0.5, 0])
+
+
+def test_subflows_and_layers_are_counted_from_what_goes_in_and_comes_out() -> None:
+    for subflows, layers in ((1, 1), (3, 2), (8, 8)):
+        inputs = SHAPE.episode + subflows * SHAPE.subflow + layers * SHAPE.layer
+        assert SHAPE.counts(inputs, subflows * SHAPE.windows + SHAPE.rest) == (subflows, layers)
+        for more in (-1, 1):
+            with pytest.raises(ValueError, match=r"values and .* outputs are not of"):
+                SHAPE.counts(inputs + more, subflows * SHAPE.windows + SHAPE.rest)
+    for outputs in (SHAPE.rest, SHAPE.rest + 3):
+        with pytest.raises(ValueError, match="are not of"):
+            SHAPE.counts(SHAPE.episode + SHAPE.subflow + SHAPE.layer, outputs)
+    with pytest.raises(ValueError, match="are not of"):
+        SHAPE.counts(SHAPE.episode + SHAPE.subflow, SHAPE.windows + SHAPE.rest)
