@@ -63,8 +63,7 @@ class Learner:
     def values(self) -> NDArray[np.float64]:
         """Q by state and action; what was never tried has no value (-inf) where nothing coarser has one, either."""
         every, last, both, whole = (0, 1, 2), (1, 2), (1,), ()
-        q = np.full((1, 1, 1, len(ACTIONS)), 0.0)
-        seen = np.zeros_like(q)
+        q = seen = np.zeros((1, 1, 1, len(ACTIONS)))
         for axes in (every, last, both, whole):
             reward, visits = (one.sum(axis=axes, keepdims=True) for one in (self.reward, self.visits))
             q = np.where(seen > 0, (reward + PRIOR * q) / (visits + PRIOR), reward / np.maximum(visits, 1.0))
@@ -88,7 +87,7 @@ def episode(
     result = simulate(replace(config, coding=coding)).coding
     assert result is not None
     assert result.state is not None
-    sent = (result.source_packets > 0) & (result.state >= 0)
+    sent = result.state >= 0
     states = result.state[sent]
     return states, actions[states], result.whole[sent] == 0
 

@@ -128,7 +128,7 @@ class Fleet:
         for place in range(self.count):
             self._begin(place)
         for now in range(most):
-            for place in np.flatnonzero((most - lengths == now) & (now > 0)).tolist():
+            for place in np.flatnonzero(most - lengths == now).tolist():
                 self._begin(place)
             since = now - (most - lengths)
             chosen = [
