@@ -1,0 +1,103 @@
+"""Which cells are run, which are not, and what an end in between leaves."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dstcc.papers.carry import Planned, carry
+from dstcc.papers.cells import Outcome, Store, number
+from dstcc.papers.model import Figure, Point
+
+
+@dataclass
+class MadeCell:
+    """Says what it is when it is run."""
+
+    name: str
+    alone: bool = False
+    ran: list[str] = field(default_factory=list)
+    fails: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def run(self, scratch: Path) -> Outcome:
+        self.ran.append(f"{self.name} in {scratch.name[-10:]}, {threading.current_thread().name[:5]}")
+        if self.fails:
+            raise ValueError(self.name)
+        return Outcome({"y": float(len(self.ran))})
+
+
+FIGURE = Figure(
+    id="1", title="made", scenario="s", seeds=1, quick_seeds=1, algorithms=("a",), point=(Point(x=0.0),)
+)
+
+
+def planned(*cells: MadeCell) -> Planned:
+    return Planned(FIGURE, False, {("a", 0.0, seed): cell for seed, cell in enumerate(cells, 1)})
+
+
+def test_equal_cells_are_run_once_and_those_alone_at_last(tmp_path: Path) -> None:
+    ran: list[str] = []
+    cells = [MadeCell("one", ran=ran), MadeCell("alone", True, ran), MadeCell("one", ran=ran)]
+    counts: list[Any] = []
+    advanced: list[int] = []
+
+    def begin(cells: int, kept: int) -> Any:
+        counts.append((cells, kept))
+        return lambda: advanced.append(len(ran))
+
+    store = Store(tmp_path)
+    (made,) = carry([planned(*cells)], store, jobs=1, begin=begin)
+    assert [text.split()[0] for text in ran] == ["one", "alone"]
+    assert ran[1].endswith(threading.current_thread().name[:5]) and not ran[0].endswith(ran[1][-5:])
+    assert all(" in unfinished," in text for text in ran)
+    assert [one.values for one in made.at("a", 0.0)] == [{"y": 1.0}, {"y": 2.0}, {"y": 1.0}]
+    assert (counts, advanced) == ([(2, 0)], [1, 2])
+    again = carry([planned(*cells), planned(MadeCell("more", ran=ran))], store, jobs=2, begin=begin)
+    assert counts[1] == (3, 2) and len(ran) == 3
+    assert [one.values for one in again[1].at("a", 0.0)] == [{"y": 3.0}]
+    assert again[0].at("b", 0.0) == again[0].at("a", 1.0) == []
+
+
+def test_an_interrupt_runs_nothing_that_has_not_begun(tmp_path: Path) -> None:
+    """Of six cells, one at a time, the first is done; the second may have begun."""
+    ran: list[str] = []
+    cells = [MadeCell(f"cell {number}", number == 5, ran) for number in range(6)]
+
+    def advance() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        carry([planned(*cells)], Store(tmp_path), jobs=1, begin=lambda *_: advance)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(0.2)
+    assert 1 <= len(ran) <= 3
+
+
+def test_an_error_ends_it_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    ran: list[str] = []
+    cells = [MadeCell("good", ran=ran), MadeCell("bad", ran=ran, fails=True), MadeCell("last", True, ran)]
+    with pytest.raises(ValueError, match="bad"):
+        carry([planned(*cells)], Store(tmp_path), jobs=1)
+    assert [text.split()[0] for text in ran] == ["good", "bad"]
+    with pytest.raises(ValueError, match="bad"):
+        carry([planned(*cells)], Store(tmp_path), jobs=1)
+    assert [text.split()[0] for text in ran] == ["good", "bad", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"), [(None, None), (1, 1.0), (float("inf"), None), (float("nan"), None), (-2.5, -2.5)]
+)
+def test_a_cells_file_holds_finite_numbers(value: float | None, kept: float | None) -> None:
+    assert number(value) == kept
