@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dstcc.engine.stepper import AUTOMATIC, ONE_Q16, REPAIRABLE, SILENT
 from dstcc.learn.paths.measure import Units
 from dstcc.learn.policies.controller import ENTRY
 from dstcc.learn.policies.policy import load_policy
-from dstcc.learn.spaces.actions import PAPER_WINDOWS, ActionSpace
+from dstcc.learn.spaces.actions import PAPER_WINDOWS, ActionSpace, window_words
 from dstcc.learn.spaces.branched import BranchedActions, JointActions, MultiActions, branched
 from dstcc.learn.spaces.continuous import ContinuousActions
 from dstcc.learn.spaces.measured_actions import MeasuredActions
@@ -318,3 +319,157 @@ def test_a_shipped_policys_header_is_what_its_file_holds(name: str, space: type)
     assert type(policy.action) is space
     with safe_open(POLICY_FILES / f"{name}.safetensors", framework="numpy") as file:
         assert policy.header() == json.loads(file.metadata()[ENTRY])
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        ({"headroom": 0}, {"headroom": -1}),
+        ({"headroom": 1024}, {"headroom": 1025}),
+        ({"lanes": 0}, {"lanes": -1}),
+        ({"lanes": 4096}, {"lanes": 4097}),
+        ({"slot_rtts": 0.0}, {"slot_rtts": -0.1}),
+        ({"slot_rtts": 16.0}, {"slot_rtts": 16.1}),
+        ({"hold": 1}, {"hold": 0}),
+        ({"hold": 256}, {"hold": 257}),
+        ({"windows": ((0.0, 1 << 28),)}, {"windows": ((0.0, (1 << 28) + 1),)}),
+        ({"windows": ((64.0, -(1 << 28)),)}, {"windows": ((64.0, -(1 << 28) - 1),)}),
+        ({"windows": ((1.0, 0), (64.0, 0))}, {"windows": ((1.0, 0), (64.001, 0))}),
+        ({"windows": ((0.0, 0),)}, {"windows": ((-0.001, 0),)}),
+    ],
+)
+def test_options_are_within_bounds(within: dict[str, Any], beyond: dict[str, Any]) -> None:
+    make_actions(2, 3, **within)
+    with pytest.raises(ValueError):
+        make_actions(2, 3, **beyond)
+
+
+def test_orders_and_sizes_are_within_bounds() -> None:
+    for orders in (((0.0, 0.0),), ((np.inf, 1.0), (0.5, 0.5))):
+        make_actions(2, 3, measured=True, orders=orders)
+    for orders in (((0.0, 1.01),), ((0.5, 0.5), (-0.01, 0.5)), ((0.5, -0.01),)):
+        with pytest.raises(ValueError, match="orders are pairs of a gap"):
+            make_actions(2, 3, measured=True, orders=orders)
+    for subflows, layers in ((1, 1), (8, 8)):
+        assert make_actions(subflows, layers).outputs == 6 * subflows + subflows * layers
+    for subflows, layers in ((0, 1), (1, 0), (9, 1), (1, 9)):
+        with pytest.raises(ValueError, match="1 to 8 subflows and 1 to 8 layers"):
+            make_actions(subflows, layers)
+    assert JointActions(subflows=2, layers=3, windows=((1.0, 0),) * 353).outputs == 353**2 * 8
+    with pytest.raises(ValueError, match="1,002,528 joint actions"):
+        JointActions(subflows=2, layers=3, windows=((1.0, 0),) * 354)
+    exact = JointActions(subflows=1, layers=1, windows=((1.0, 0),) * 1_000_000)
+    assert exact.outputs == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "words"),
+    [
+        (1, 0, "×1"),
+        (1, 10, "+10 segments"),
+        (1, -3, "-3 segments"),
+        (2, 0, "×2"),
+        (0.5, 4, "×0.5 +4"),
+        (0, -2, "×0 -2"),
+    ],
+)
+def test_a_window_in_words(alpha: float, beta: float, words: str) -> None:
+    assert window_words(alpha, beta) == words
+
+
+def test_what_a_kernel_lacks_is_said() -> None:
+    assert MULTI.simulator_only == make_actions(2, 3, pacing="rate").simulator_only == ""
+    assert (
+        make_actions(2, 3, pacing="bbr").simulator_only == "paces by bbr, which exists in the simulator only"
+    )
+    assert SCHEDULERS.simulator_only == "chooses among schedulers that exist in the simulator only"
+    assert (MULTI.bounded, make_actions(2, 3, headroom=0).bounded) == (True, False)
+    assert [MULTI.copying, make_actions(2, 3, copies=True).copying, CONTINUOUS.copying] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_measured_actions_copy_base_layers_or_all() -> None:
+    space = replace(MEASURED, copies=True)
+    assert space.branches == (2, 2, 3, 4, 1) and space.copying
+    units = made_units()
+    copied = [space.decode(np.array([[0, 0, spare, 0, 0]]), units).copied.tolist() for spare in (0, 1, 2)]
+    assert copied == [[[0, 0, 0]], [[1, 0, 0]], [[1, 1, 1]]]
+
+
+def made_units(**more: Any) -> Units:
+    """400 segments a round trip of 100 s on either path, and nothing in a queue."""
+    whole: dict[str, Any] = {
+        "window": np.array([[400.0, 400.0]]),
+        "queue": np.array([[0.0, 0.0]]),
+        "round_trip_s": np.array([100.0]),
+        "lossiest": np.array([-1]),
+        "top_layer": np.array([2]),
+        "limit": np.array([[np.inf, np.inf]]),
+    }
+    return Units(**{**whole, **more})
+
+
+def test_a_pace_has_a_tenth_at_least_and_its_rate_where_it_is_probed() -> None:
+    """Windows of 0.7 with no queue wanted, and of nothing at all. Two slots in the queue ask for less than a tenth."""
+    space = MeasuredActions(
+        subflows=2,
+        layers=3,
+        windows=((0.7, 0.0), (0.0, 0.0), (2.0, 1.0)),
+        orders=((np.inf, 0.0), (0.5, 0.25)),
+    )
+
+    def segments(choices: list[int], **more: Any) -> list[int]:
+        decoded: list[int] = space.decode(np.array([[*choices, 0, 0]]), made_units(**more)).beta[0].tolist()
+        return decoded
+
+    assert segments([0, 1]) == [280, 0] and segments([2, 0]) == [1200, 280]
+    assert segments([0, 0], queue=np.array([[2.0, 0.5]])) == [28, 80]
+    probed = np.array([[True, False]])
+    assert segments([0, 0], probed=probed) == [400, 280] and segments([2, 1], probed=probed) == [1200, 0]
+    assert segments([1, 0], probed=probed) == [0, 280], "nothing is nothing"
+    assert segments([0, 0], limit=np.array([[0.5, 0.05]])) == [200, 20]
+    huge = segments([0, 0], window=np.array([[1e12, 1.0]]))
+    assert huge == [1 << 28, 1]
+    orders = [space.decode(np.array([[0, 0, 0, order]]), made_units()).order.tolist() for order in (0, 1)]
+    assert orders == [[[np.inf, 0.0]], [[50.0, 0.25]]]
+    still = space.decode(np.array([[0, 0, 0, 0]]), made_units(round_trip_s=np.zeros(1)))
+    assert still.order.tolist() == [[np.inf, 0.0]]
+
+
+def test_places_of_layers_by_what_is_known() -> None:
+    """Any; the top on the lossiest, where there is one; base layers, or all but the top, where they can be repaired."""
+    space = MeasuredActions(subflows=2, layers=3, windows=((1.0, 0.0),), orders=((0.0, 0.0),))
+    actions = np.array([[0, 0, place, 0] for place in range(4)])
+
+    def places(lossiest: list[int], top: list[int]) -> list[list[int]]:
+        both = np.ones((4, 2))
+        units = Units(both, 0 * both, np.ones(4), np.array(lossiest), np.array(top), both)
+        return space.decode(actions, units).layer_subflow.tolist()
+
+    a, r = AUTOMATIC, REPAIRABLE
+    assert places([0, 1, 1, 1], [2] * 4) == [[a, a, a], [a, a, 1], [r, a, a], [r, r, a]]
+    assert places([0, -1, 1, 1], [2, 2, 2, 1]) == [[a, a, a], [a, a, a], [r, a, a], [r, a, a]]
+    assert places([1, 0, 1, 1], [2, 1, 0, 0]) == [[a, a, a], [a, 0, a], [r, a, a], [r, a, a]]
+    plain = space.decode(actions[[0, 2]], made_units(round_trip_s=np.ones(2))).layer_subflow
+    assert plain.tolist() == [[a, a, a], [r, a, a]]
+
+
+def test_a_window_that_grows_beyond_the_engines_most_is_cut_off() -> None:
+    wide = ContinuousActions(subflows=1, layers=2, octaves=8.0)
+    alphas = wide.decode(np.array([[1.0], [0.75], [-1.0], [0.0]])).alpha_q16[:, 0].tolist()
+    assert alphas == [64 * ONE_Q16, 64 * ONE_Q16, ONE_Q16 // 256, ONE_Q16]
+    assert wide.decode(np.array([[1.0]])).layer_subflow.tolist() == [[AUTOMATIC, AUTOMATIC]]
+
+
+def test_actions_of_many_episodes_keep_their_order() -> None:
+    space = MultiActions(subflows=2, layers=1, windows=((1.0, 0), (2.0, 3)), automatic=True)
+    outputs = np.array([[0, 1, 2, 0, 0, 5, 1.0], [3, 1, 0, 4, 9, 0, 1], [1, 1, 0, 0, 0, 0, 7]])
+    assert space.greedy(outputs).tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 2]]
+    decoded = space.decode(space.greedy(outputs))
+    assert decoded.alpha_q16.tolist() == [[2 * ONE_Q16, ONE_Q16], [ONE_Q16, 2 * ONE_Q16], [ONE_Q16, ONE_Q16]]
+    assert decoded.beta.tolist() == [[3, 0], [0, 3], [0, 0]]
+    assert decoded.layer_subflow.tolist() == [[1], [0], [AUTOMATIC]]
+    assert space.decode(np.zeros((0, 3), dtype=int)).beta.shape == (0, 2)
