@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from dstcc import algorithms
 from dstcc.engine import NEVER_NS, CrossTraffic, EngineConfig, EngineResult, Flow, Link, Objects, Transport
-from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.engine.stepper import FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.env import beside
 from dstcc.learn.env.beside import Beside, Written
@@ -232,3 +233,99 @@ def test_a_flows_row_is_as_wide_as_a_subflows() -> None:
     from dstcc.engine import Stepper
 
     assert Stepper(1, 1, 1, flows=2).flow_subflow_values.shape == (1, 2, len(SUBFLOW_VALUES))
+
+
+@pytest.mark.parametrize(
+    ("writes", "over_s", "rate"),
+    [(1, 4.0, 0.0), (2, 4.0, 1000.0), (5, 4.0, 1600.0), (2, 0.0, 0.0), (2, 0.5, 8000.0)],
+)
+def test_a_rate_is_of_the_time_that_all_writes_took(writes: float, over_s: float, rate: float) -> None:
+    """8,000 bytes: of two writes one took 4 s; of five four did, and the fifth goes on as long."""
+    assert Written(8000.0, writes, over_s).by(9.0) == (8000.0, pytest.approx(rate))
+
+
+def flow_stepper(**flow: float) -> Any:
+    """Two flows, of which the second has these values; its sender's are the numbers from 0 on."""
+    stepper = SimpleNamespace(
+        flow_values=np.zeros((1, 2, len(FLOW_VALUES))),
+        flow_subflow_values=np.zeros((1, 2, len(SUBFLOW_VALUES))),
+        flow_alpha_q16=np.full((1, 2), 99),
+        flow_beta=np.full((1, 2), 99),
+    )
+    for name, value in flow.items():
+        stepper.flow_values[0, 1, FLOW_VALUES.index(name)] = value
+    stepper.flow_subflow_values[0, 1] = np.arange(len(SUBFLOW_VALUES))
+    return stepper
+
+
+def test_a_flows_policy_sees_its_own_sender_and_what_its_application_wrote() -> None:
+    """Nothing before it started, and until it has observed anything it decides nothing."""
+    one = Beside(doubling(), 1, bottleneck(Flow()))
+    decides: Any = SimpleNamespace(
+        subflow_values=np.zeros((1, 1, len(SUBFLOW_VALUES))),
+        layer_values=np.zeros((1, 1, len(LAYER_VALUES))),
+        clock=lambda *times: clocks.append(times),
+        observe=lambda: "observed",
+        choose=lambda seen: choices.append(seen) or next(chosen),
+        decode=lambda _: SimpleNamespace(alpha_q16=np.array([[7, 8]]), beta=np.array([[3, 4]])),
+    )
+    clocks: list[Any] = []
+    choices: list[Any] = []
+    chosen = iter((np.array([1]), None))
+    one._decides = decides
+    early = flow_stepper(age_s=3.0)
+    one.observe(early)
+    one.decide()
+    one.act(early)
+    assert clocks == choices == []
+    assert (early.flow_alpha_q16[0].tolist(), early.flow_beta[0].tolist()) == ([99, SILENT], [99, 0])
+    stepper = flow_stepper(
+        started=1,
+        age_s=3.0,
+        slot_s=0.5,
+        written_bytes=9000.0,
+        unsent_bytes=2000.0,
+        writes=3,
+        written_over_s=2.0,
+    )
+    one.observe(stepper)
+    assert clocks == [(3.0, 0.5)] and one.written == Written(9000.0, 3.0, 2.0)
+    assert decides.subflow_values[0, 0].tolist() == list(range(len(SUBFLOW_VALUES)))
+    layer = dict(zip(LAYER_VALUES, decides.layer_values[0, 0].tolist(), strict=True))
+    assert layer == {**dict.fromkeys(LAYER_VALUES, 0.0), "backlog_bytes": 2000.0, "slack_s": np.inf}
+    one.decide()
+    one.act(stepper)
+    assert choices == ["observed"]
+    assert (stepper.flow_alpha_q16[0].tolist(), stepper.flow_beta[0].tolist()) == ([99, 7], [99, 3])
+    one.decide()
+    one.act(stepper)
+    assert (stepper.flow_alpha_q16[0].tolist(), stepper.flow_beta[0].tolist()) == ([99, FALL_BACK], [99, 0])
+
+
+def test_flows_are_steered_in_the_engines_order_and_each_is_alone() -> None:
+    """Of the second link the first flow is a stock control's."""
+    first = bottleneck(Flow("newreno"), Flow())
+    second = replace(first.links[0], name="m", rate_bps=24_000_000, subflows=3, flows=(Flow("cubic"), Flow()))
+    config = replace(first, links=(*first.links, second), transport=Transport("agent", "agent"))
+    flows = beside.beside(doubling(), config)
+    assert [one.place for one in flows] == [0, 1]
+    assert [[link.name for link in one.config.links] for one in flows] == [["l"], ["m"]]
+    for one in flows:
+        (link,), objects = one.config.links, one.config.objects
+        assert (link.subflows, link.flows) == (1, ())
+        assert [getattr(objects, name).tolist() for name in ("chunk", "layer", "release_ns")] == [[0]] * 3
+        assert objects.payload_bytes.tolist() == [1] and objects.deadline_ns.tolist() == [NEVER_NS]
+    assert beside.beside(doubling(), replace(config, transport=Transport("cubic", "agent"))) == ()
+
+
+def test_flows_act_before_a_slot_and_look_after_it() -> None:
+    calls: list[str] = []
+    flows: Any = [
+        SimpleNamespace(
+            act=lambda _, n=n: calls.append(f"{n} acts"), observe=lambda _, n=n: calls.append(f"{n} looks")
+        )
+        for n in (1, 2)
+    ]
+    stepper: Any = SimpleNamespace(step=lambda: calls.append("slot"))
+    beside.go(flows, stepper)
+    assert calls == ["1 acts", "2 acts", "slot", "1 looks", "2 looks"]
