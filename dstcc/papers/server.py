@@ -9,6 +9,7 @@ and taken again, without asking it. That is right for policies without a memory 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -94,9 +95,7 @@ class Server:
 
 def _first_new(before: Requests, now: Requests) -> int:
     """When the first request comes that is not in both, in nanoseconds."""
-    for one, other in zip(before, now, strict=False):
+    for one, other in zip_longest(before, now):
         if one != other:
-            return min(one[0], other[0])
-    longer = before if len(before) > len(now) else now
-    shorter = min(len(before), len(now))
-    return longer[shorter][0] if len(longer) > shorter else NEVER_NS
+            return min(request[0] for request in (one, other) if request is not None)
+    return NEVER_NS

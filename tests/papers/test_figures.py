@@ -565,6 +565,8 @@ def test_a_logarithmic_axis_of_dots_has_its_names_where_there_is_room() -> None:
     """A row of zeros has no logarithm."""
     axes = drawn(results("dots", {("ours", 0.0, 1): 0.0, ("theirs", 0.0, 1): 0.0}, log_y=True))
     assert axes.get_xscale() == "linear" and axes.get_xlabel() == "kbit/s"
+    assert drawn(results("dots", {("ours", 0.0, 1): 0.5}, log_y=True)).get_xscale() == "log"
+    assert drawn(results("lines", {("ours", 0.0, 1): 0.5}, log_y=True)).get_yscale() == "log"
     axes = drawn(results("dots", {("ours", 0.0, 1): 2000.0}, log_y=True))
     for written in (axes.xaxis.get_major_formatter(), axes.xaxis.get_minor_formatter()):
         assert [written(value, None) for value in (1000.0, 2000.0, 5000.0, 4000.0)] == [

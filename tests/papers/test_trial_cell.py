@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
+from dstcc.algorithms import POLICIES
 from dstcc.errors import DstccError, InputError
 from dstcc.papers import trial_cell
 from dstcc.papers.cells import Outcome
-from dstcc.papers.trial_cell import TrialCell
+from dstcc.papers.trial_cell import TrialCell, policy_digest
 from dstcc.run.trials import Trial, trial_keys
 from tests.quick import QUICK
 
@@ -83,3 +85,19 @@ def test_a_cell_keeps_metrics_and_what_its_probes_take(
     assert (seen.values["a"], seen.values["b"], seen.series) == (1.0, 2.0, {"x": [1.0], "y": [2.0]})
     assert seen.values["playback_ratio"] == 1.0  # 16 kbit/s over a link of 1 Mbit/s
     assert TrialCell(tmp_path / "s.toml", (), "cubic", 1).run(tmp_path).series == {}
+
+
+def test_a_policy_is_known_by_its_bytes_whether_shipped_or_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.safetensors", "folder"):
+        (tmp_path / name).write_bytes(name.encode())
+    for given, data in (
+        ("mine.safetensors", b"mine.safetensors"),
+        ("./folder", b"folder"),
+        ("pbq", (POLICIES / "pbq.safetensors").read_bytes()),
+    ):
+        assert policy_digest(given) == hashlib.sha256(data).hexdigest()
+    with pytest.raises(InputError, match=r"none\.safetensors: no policy"):
+        policy_digest("none")
