@@ -110,7 +110,7 @@ def ask(
     bitrates: list[int] = []
     stores: list[int] = []
     rates: list[float] = []
-    stall, plays_until = 0, -1
+    stall, plays_until = 0, 0
     for index in range(client.chunks):
         asked_ns.append(asked)
         stores.append(max(plays_until - asked, 0))
@@ -118,10 +118,8 @@ def ask(
         size = _bytes(chosen, client)
         span = round(int(download_ns[index]) * size / int(sizes_bytes[index]))
         came = asked + span
-        if plays_until < 0:
-            plays_until = came
-        elif came > plays_until:
-            stall += came - plays_until
+        if came > plays_until:
+            stall += came - plays_until if index else 0
             plays_until = came
         plays_until += client.chunk_ns
         asked = max(came, plays_until + client.chunk_ns - client.buffer_ns)

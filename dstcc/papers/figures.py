@@ -115,7 +115,6 @@ def _panels(
         _lines(axes, results, colours, solid, (name,))
         axes.set_title(name, loc="left", color=INK)
         quiet_ticks(axes)
-        axes.label_outer(remove_inner_ticks=False)
         axes.set(xlabel="", ylabel="")
         axes.tick_params(
             labelleft=column == 0, labelbottom=number + COLUMNS >= len(results.names), which="both"

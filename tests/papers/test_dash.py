@@ -127,3 +127,33 @@ def test_a_request_that_was_supposed_too_early_holds_up_nothing() -> None:
     session = play(Client((1_000_000,), chunks=30), of_whole(shared))
     assert set(session.download_ns.tolist()) == {S // 2}
     assert (session.requests.asked_ns[1:] >= (session.requests.asked_ns + session.download_ns)[:-1]).all()
+
+
+def test_of_requests_that_are_not_settled_a_few_are_simulated() -> None:
+    """Of 40 chunks eight. These settle the first alone, as nothing is known of the buffer yet, so eight beyond that
+    one. All nine settle, eight more than before: twice as many beyond these; then all."""
+    asked: list[int] = []
+
+    def counted(network):
+        def carry(supposed: Supposed) -> Carried:
+            asked.append(len(supposed.asked_ns))
+            return of_whole(network)(supposed)
+
+        return carry
+
+    play(Client((1_000_000,), chunks=40, buffer_ns=1 * S), counted(lambda times, _: times + S))
+    assert asked == [8, 9, 9 + 16, 40]
+    asked.clear()
+    play(Client((1_000_000,), chunks=3, buffer_ns=1 * S), counted(lambda times, _: times + S))
+    assert asked == [3, 3]
+    asked.clear()
+    play(Client((1_000_000,), chunks=40), counted(line(2_000_000, 0.1)))
+    # a chunk takes 0.7 s; with the eleventh the buffer is full and requests wait: ten are settled, and one gained
+    assert asked == [8, 9, 25, 10 + 8, 18 + 16, 40]
+
+
+def test_the_first_chunk_is_no_stall_and_a_chunk_in_no_time_is_none() -> None:
+    client = Client((1_000_000,), chunks=3)
+    made = ask(client, spans(2.0, 1.0, 1.5), sizes(client, 1_000_000))
+    assert made.stall_ns == round(0.5 * S)  # plays from 2 to 4, and the third comes at 4.5
+    assert (made.store_ns / S).tolist() == [0.0, 1.0, 1.0]

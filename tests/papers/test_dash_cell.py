@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,6 +159,18 @@ def test_a_request_arrives_after_the_light_and_its_chunk_after_as_much_again(pat
     spans = (carried.whole_ns - ASKED.asked_ns).tolist()
     assert spans[1:] == [100 * MS + 8 * 440_000, 100 * MS + 8 * 340_000] and 150 * MS < spans[0] < 155 * MS
     assert not carried.random.any()
+
+
+def test_a_request_takes_the_shortest_way_at_its_shortest(path: Path) -> None:
+    """Of two links, whose delays change."""
+    one = network(path)
+    links = tuple(
+        replace(one.config.links[0], delay_t_ns=(0, S), delay_ns=delays)
+        for delays in ((60 * MS, 40 * MS), (70 * MS, 90 * MS))
+    )
+    one.config = replace(one.config, links=links)
+    assert one.asked(ASKED).objects.release_ns.tolist() == [40 * MS, 640 * MS, 1240 * MS]
+    assert one.slot_ns == one.config.slot_ns
 
 
 def test_a_chunk_that_never_comes_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

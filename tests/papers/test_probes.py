@@ -77,6 +77,23 @@ def slots(traffic: tuple[float, float]) -> Any:
     )
 
 
+def test_rates_are_of_slots_to_the_nanosecond() -> None:
+    samples = SimpleNamespace(t_ns=np.array([2, 4, 8]), delivered_bytes=np.array([2, 2, 4]))
+    trial: Any = SimpleNamespace(result=SimpleNamespace(samples=samples))
+    assert PROBES["rates"](SCENARIO, trial).series["rate_bps"] == pytest.approx([8e9] * 3)
+
+
+def test_one_subflow_has_all_and_leans_nowhere() -> None:
+    samples = SimpleNamespace(
+        t_ns=np.array([S, 2 * S]),
+        subflow=np.array([0, 0]),
+        delivered_bytes=np.array([1, 8]),
+        srtt_ns=np.array([S, S]),
+    )
+    trial: Any = SimpleNamespace(result=SimpleNamespace(samples=samples))
+    assert PROBES["turns"](SCENARIO, trial).values == {"lean": 0.0, "rtt_swing_s": 0.0}
+
+
 def test_rates_are_of_all_subflows_by_the_length_of_the_slot() -> None:
     """125 bytes in 1 s, 50 in 1 s, 500 in 2 s."""
     series = PROBES["rates"](SCENARIO, slots((1, 2))).series
@@ -111,6 +128,8 @@ def test_subflows_that_take_turns_lean_and_their_round_trips_swing() -> None:
     assert seen.values["lean"] == pytest.approx(0.75)
     # of 2, 4, 2: the square root of 8/9; of 3 and 3: 0
     assert seen.values["rtt_swing_s"] == pytest.approx(np.sqrt(8 / 9) / 2)
+    samples.srtt_ns //= 100
+    assert PROBES["turns"](SCENARIO, trial).values["rtt_swing_s"] == pytest.approx(np.sqrt(8 / 9) / 200)
     samples.delivered_bytes[:] = 0
     samples.srtt_ns[:] = 0
     assert PROBES["turns"](SCENARIO, trial).values == {"lean": None, "rtt_swing_s": None}

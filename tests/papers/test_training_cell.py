@@ -85,6 +85,24 @@ def test_rounds_are_equal_parts_of_the_steps() -> None:
     assert values["rounds_to_settle"] == 11 and values["first_reward"] == 1.0
 
 
+def test_a_slot_counts_where_a_subflow_was_measured() -> None:
+    """Of 50 steps the first alone has a round trip, 0.7 s of one of its two subflows."""
+    rounds = Rounds(ROUNDS)
+    for step in range(1, ROUNDS + 1):
+        rounds.add(step, slot(1.0, 5.0, 5.0, rtts=(0.0, 0.7) if step == 1 else ()))
+    assert rounds.sums[0, 2].tolist() == pytest.approx([1, 0.7, 0.49]) and rounds.sums[1, 2].tolist() == [
+        0,
+        0,
+        0,
+    ]
+    assert rounds.values()["first_spread_rtt_s"] == pytest.approx(0, abs=1e-9)
+    beyond = Rounds(100)
+    beyond.add(101, slot(2.0, 5.0))
+    beyond.add(2, slot(3.0, 5.0))
+    beyond.add(3, slot(4.0, 5.0))
+    assert beyond.sums[[0, 1, -1], 0, 1].tolist() == [3.0, 4.0, 2.0]
+
+
 def test_what_nobody_measured_has_no_value() -> None:
     rounds = Rounds(ROUNDS)
     for step in range(1, ROUNDS + 1):
