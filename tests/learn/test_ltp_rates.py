@@ -62,6 +62,8 @@ class TestFile:
             ('{"trained": {}}', "not a table of code rates"),
             ('{"trained": {}, "shares": [0.1]}', "1 shares for 512 states"),
             (json.dumps({"trained": {}, "shares": [5] * STATES}), "a share is 0 to 4"),
+            (json.dumps({"trained": {}, "shares": [0] * (STATES - 1) + [4.01]}), "a share is 0 to 4"),
+            (json.dumps({"trained": {}, "shares": [-0.01] + [0] * (STATES - 1)}), "a share is 0 to 4"),
             ('{"trained": {}, "shares": [' + "NaN," * (STATES - 1) + "0]}", "a share is 0 to 4"),
         ],
     )
@@ -69,6 +71,11 @@ class TestFile:
         (tmp_path / "rates.json").write_text(text)
         with pytest.raises(InputError, match=rule):
             load(tmp_path / "rates.json")
+
+    def test_a_share_is_between_none_and_four(self, tmp_path: Path) -> None:
+        for share in (0.0, 4.0):
+            save(flat(share), tmp_path / f"{share}.json")
+            assert load(tmp_path / f"{share}.json") == flat(share)
 
     def test_those_that_are_shipped_have_a_share_for_each_state_and_say_where_from(self) -> None:
         assert set(shipped_names()) == {"q-earth-moon", "q-earth-mars"}

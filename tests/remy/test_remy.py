@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dstcc.algorithms import TABLE
 from dstcc.errors import InputError
-from dstcc.remy.table import MEMORY, Rule, load, shipped
+from dstcc.remy.table import MEMORY, Rule, load, numbers, shipped
 from experiments.remy_rules import RANGE, save, split
 
 
@@ -36,14 +36,30 @@ def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
     assert load(tmp_path / "table.json") == shipped()
 
 
+WHOLE = '{"low": [0, 0, 0, 1], "high": [1, 1, 1, 2]}'
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"rules": []}', '{"rules": [{"low": [0], "high": [1]}], "trained": {}}']
+    "text",
+    [
+        *("", "[]", '{"rules": []}', '{"rules": [], "trained": {}}'),
+        '{"rules": [{"low": [0], "high": [1]}], "trained": {}}',
+        '{"rules": [{"low": [0, 0, 0, 1], "high": [1]}], "trained": {}}',
+        '{"rules": [{"low": [0], "high": [1, 1, 1, 2]}], "trained": {}}',
+        f'{{"rules": [{WHOLE}, {{"low": [0], "high": [1]}}], "trained": {{}}}}',
+    ],
 )
 def test_what_is_no_table_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "table.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"table\.json: not (a Remy table|JSON)"):
         load(path)
+
+
+def test_a_rule_is_eleven_numbers_for_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "table.json").write_text(f'{{"rules": [{WHOLE}, {WHOLE}], "trained": {{"seed": 1}}}}')
+    read = load(tmp_path / "table.json")
+    assert numbers(read.rules) == (0, 0, 0, 1, 1, 1, 1, 2, 1.0, 1.0, 0.0) * 2 and read.trained == {"seed": 1}
 
 
 def test_a_split_leaves_no_gap() -> None:
