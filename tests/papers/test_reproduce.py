@@ -52,6 +52,13 @@ def test_what_is_written(paper: Path, tmp_path: Path) -> None:
     assert row.seeds == 4
     document = json.loads((tmp_path / "out" / "rows.json").read_bytes())
     assert document == json.loads(json.dumps(made.document()))
+    assert (tmp_path / "out" / "rows.json").read_text() == (
+        json.dumps(made.document(), indent=2, ensure_ascii=False) + "\n"
+    )
+    mark = (tmp_path / "out" / "reproduction.json").read_text()
+    assert mark.startswith('{\n  "schema": 1,\n  "paper": "made",\n  "dstcc_version"') and mark.endswith(
+        "}\n"
+    )
     assert {"figure", "quantity", "published", "measured", "low", "high", "verdict"} <= document["rows"][
         0
     ].keys()
@@ -67,6 +74,10 @@ def test_what_is_written(paper: Path, tmp_path: Path) -> None:
     page = (tmp_path / "out" / "index.html").read_text()
     assert "throughput, bbr above newreno" in page
     assert "No deviations." in page
+    assert "4 seeds, lines and marks" in page and "Made with --quick" not in page
+    held = int(row.verdict.startswith("reproduced"))
+    assert f"Of 1 comparisons with what the paper says, {held} came out as published." in page
+    assert (tmp_path / "out" / "figures" / "figure-1.md").read_text().count("\n") == 2 + 2
     assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
     assert len(list((tmp_path / "out" / "cells").rglob("*.json"))) == 2 * 2 * 4
 
@@ -74,7 +85,12 @@ def test_what_is_written(paper: Path, tmp_path: Path) -> None:
 def test_a_figure_by_name_and_quick(paper: Path, tmp_path: Path) -> None:
     made = run(paper, tmp_path / "out", figures=("2",))
     assert [row.figure for row in made.rows] == ["2"]
+    assert not (tmp_path / "out" / "figures" / "figure-2.md").exists()
     quick = run(paper, tmp_path / "quick", quick=True)
+    page = (tmp_path / "quick" / "index.html").read_text()
+    assert (
+        "Made with --quick" in page and "1 seed, lines" in page and "One seed: there are no intervals" in page
+    )
     assert len(list((tmp_path / "quick" / "cells").rglob("*.json"))) == 2  # one point, one seed
     assert quick.rows[0].verdict.endswith("(one seed)")
 
