@@ -147,6 +147,7 @@ def test_all_three_are_the_formula() -> None:
     with no layer and with nothing."""
     trained, observations = network(), seen()
     below = SHAPE.episode + 3 * SHAPE.subflow
+    observations[0, SHAPE.episode + SHAPE.subflow + 1] = 0  # of a subflow that is there
     observations[1, SHAPE.episode + SHAPE.subflow : below] = 0
     observations[2, below + SHAPE.layer :] = 0
     observations[3, below:] = 0

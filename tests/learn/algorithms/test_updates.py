@@ -418,6 +418,10 @@ def test_updates_of_rollouts_come_as_they_are_due_once_there_are_groups(
         assert learner.take(one, 5 * count) == loss
     assert learner._returns.tolist() == [3.0] * count and len(learner._seen[(0, 0)]) == 3
     assert len(learner._seen[(1, 0)]) == 3
+    done = np.arange(count) == learner.size + 2
+    learner.take(replace(one, done=done), 6 * count)
+    assert learner._returns.tolist() == np.where(done, 0.0, 4.0).tolist()
+    assert learner._turns.tolist() == done.astype(int).tolist() and learner._ended == {(1, 0): {2: 4.0}}
 
 
 def test_rollouts_learn_by_adam_from_a_batch_of_what_is_kept() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from dstcc.learn.spaces.branched import branched
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
 from dstcc.learn.training.fleet import Fleet
 from dstcc.learn.training.loop import Interrupted, train
+from dstcc.learn.training.state import Training
 from experiments.ablation_dqn import BranchDqnSettings
 
 DQN = BranchDqnSettings(
@@ -162,6 +164,50 @@ def test_training_seeds_are_nobody_else_s():
     seeds = {training_seed(k, n) for k in range(20) for n in range(200)}
     assert len(seeds) == 4000
     assert all(TRAINING <= seed < 2 * TRAINING for seed in seeds)
+    assert max(seeds) > 1.99 * TRAINING and min(seeds) < 1.01 * TRAINING  # all bits below are drawn
+
+
+@pytest.mark.parametrize(("score", "chosen"), [(0.4, "best"), (0.5, "best"), (0.6, "last")])
+def test_the_last_weights_are_the_policy_where_they_are_better_than_any_before(score, chosen):
+    made = SimpleNamespace(
+        policy=lambda: "last",
+        best=(0.5, {}),
+        best_policy=lambda: "best",
+        validation=(7, 8),
+        scores=lambda policy, seeds: np.full(2, score) if (policy, seeds) == ("last", (7, 8)) else None,
+    )
+    assert Training.final_policy(made) == chosen
+    made.best = None
+    assert Training.final_policy(made) == "last"
+
+
+@pytest.mark.parametrize(
+    ("scores", "steps", "reason"),
+    [
+        ([], 99, ""),
+        ([1.0], 100, "steps"),
+        ([2.0, 1.0, 1.0], 99, ""),
+        ([2.0, 1.0, 1.0, 1.0], 99, "patience"),
+        ([2.0, 1.0, 2.0, 1.0], 99, "patience"),
+        ([1.0, 2.0, 1.0, 1.0], 99, ""),
+    ],
+)
+def test_a_training_ends_with_its_steps_or_three_evaluations_after_the_best(scores, steps, reason):
+    points = [SimpleNamespace(score=score) for score in scores]
+    made = SimpleNamespace(steps=steps, points=points, recipe=SimpleNamespace(patience=3))
+    assert Training.finished(made, 100) == reason
+
+
+def test_an_evaluation_is_due_where_a_multiple_was_passed():
+    """Of 100, with steps of 40 at once."""
+    made = SimpleNamespace(
+        recipe=SimpleNamespace(evaluate_every=100), fleet=SimpleNamespace(count=40), _evaluate=lambda: "point"
+    )
+    due = []
+    for steps in range(40, 401, 40):
+        made.steps = steps
+        due.append(Training.evaluate_if_due(made) is not None)
+    assert due == [False, False, True, False, True, False, False, True, False, True]
 
 
 @pytest.mark.parametrize(
