@@ -110,7 +110,7 @@ def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
 
 def _columns(choices: Iterable[str], space_in: float) -> int:
     """How many choices fit next to each other below the figure."""
-    longest = max(map(len, choices), default=1)
+    longest = max(map(len, choices))
     return max(1, min(MOST_COLUMNS, int(space_in / (2 * KEY_IN + CHARACTER_IN * longest))))
 
 

@@ -255,4 +255,3 @@ def test_choices_below_the_figure_do_not_overlap() -> None:
     assert _columns(["x" * 30], 7.0) == 3
     assert _columns(["x" * 60, "y"], 7.0) == 1
     assert _columns(["x" * 200], 4.0) == 1
-    assert _columns([], 7.0) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -338,3 +339,19 @@ def test_gaps_are_of_a_tenth_of_the_events_at_most(monkeypatch: pytest.MonkeyPat
     assert min(sizes) == 1 and max(sizes) == 19
     few = [histories.spoken(np.random.default_rng(seed), 5) for seed in range(50)]
     assert {int(one[-1]) - 4 for one in few} == {1, 2, 3}
+
+
+def test_knots_reach_the_end_however_short_their_gaps_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of gaps of 0.4 lengths of 1 in ten round trips 24 are drawn, from 1.6 before: these end at 7.6, and others of a
+    length follow. Of 0.5 they end where the times do, and none does."""
+
+    def shortest(share: float) -> Any:
+        return lambda _draws, low, _high, count=None: (
+            np.asarray(low) if count is None else np.full(count, share)
+        )
+
+    for share, more in ((0.4, [8.6, 9.6, 10.6]), (0.5, [])):
+        monkeypatch.setattr(laws, "_log_uniform", shortest(share))
+        times, levels = laws._knots(np.random.default_rng(1), np.array([0.0, 10.0]))
+        drawn = share * np.arange(1, 25) - 2
+        assert times == pytest.approx([*drawn, *more]) and len(levels) == len(times)
