@@ -454,6 +454,9 @@ def test_plans_change_with_a_tenth_of_the_rate_and_not_before() -> None:
     for first in (599.0, 401.0, 602.0, 398.0):
         decider._follow(sender, np.array([[first, 1000.0 - first]]))
     assert planned == [[[602.0, 398.0]], [[398.0, 602.0]]]
+    sender.mission = replace(decider.mission, rate_bytes=np.array([[0.0, 1000.0]]))
+    decider._follow(sender, np.array([[100.0, 900.0]]))
+    assert len(planned) == 2, "just a tenth is no shift"
 
 
 def test_slots_are_planned_on_within_the_ends_of_the_training() -> None:
