@@ -345,7 +345,7 @@ def test_who_begins_to_plan_late_believes_what_one_would_that_heard_all() -> Non
             late._evidence.changes[:] = False
             late._evidence.hear = lambda *_: None  # type: ignore[method-assign]
     assert begun is not None and 40 <= begun < 50
-    assert late.forecasting is not None
+    assert late.forecasting is not None and not late._heard, "nothing is kept that was taken in"
     assert late.forecasting._state == pytest.approx(early._state)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dstcc.forecast.sender import Forecasting
 from dstcc.learn.policies.controller import write_policy
 from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import load_scenario, parse_override
+from tests.coded.missions import mission
 
 from .made import policy, tensors, write
 
@@ -192,3 +194,39 @@ def test_the_shipped_one_is_of_the_training_that_its_card_names() -> None:
         found[kind] = float(shipped.network.expect(state, outlook.ahead(np.array([[1.1]])))[0, 0] @ GRID)
     assert found["steady"] == pytest.approx(0.1, rel=0.3)
     assert found["rising"] > found["steady"]
+
+
+def test_a_mission_is_within_the_trainings_up_to_its_ends() -> None:
+    """A round trip of 1200 s: slots of 24 to 300 s; and 20 to 4,000 packets in one, of the least path and the most."""
+    made, given = policy(), mission(2, rates=(5_000.0, 2_500.0))
+    packet = max(blocks.packet_bytes for blocks in given.layers)
+
+    def fits(slot_s: float, *packets: float) -> bool:
+        rates = np.tile(np.array(packets) * packet / slot_s, (2, 1))
+        try:
+            made.check_within(replace(given, slot_s=slot_s, rate_bytes=rates))
+        except PolicyError:
+            return False
+        return True
+
+    assert fits(24.0, 100, 100) and fits(300.0, 100, 100)
+    assert not fits(23.99, 100, 100) and not fits(300.1, 100, 100)
+    assert fits(60.0, 20, 4000) and not fits(60.0, 19.99, 100) and not fits(60.0, 100, 4001)
+    far = replace(given, light_s=np.array([[600.0, 600.0], [600.0, 6000.0]]))
+    with pytest.raises(PolicyError, match=r"a slot in round trips: 0\.005 is outside of 0\.02 to 0\.25"):
+        made.check_within(far)
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [
+        ({"slot_rtts": (0.1, 0.1)}, "two rising numbers above 0"),
+        ({"slot_rtts": (0.0, 0.1)}, "two rising numbers above 0"),
+        ({"packets": (1.0, np.inf)}, "two rising numbers above 0"),
+        ({"ahead_rtts": (np.nan, 1.0)}, "two rising numbers above 0"),
+        ({"more": (1.0, 2.0)}, "within: the ranges of"),
+    ],
+)
+def test_ranges_rise_from_above_nothing(within: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        replace(policy(), within={**policy().within, **within})
