@@ -38,6 +38,7 @@ def weights(run: Path) -> bytes:
 def test_a_stopped_training_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = go(tmp_path)
     assert whole.steps == 6 * 4 * 24 and whole.metric == "weighted_layers" and whole.evaluation.n == 20
+    assert whole.steps / whole.wall_s < whole.env_steps_per_s < 1e8
     left = [False, False, False, True]
     with pytest.raises(Interrupted):
         go(tmp_path, "again", stop=lambda: left.pop(0))

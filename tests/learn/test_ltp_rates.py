@@ -54,6 +54,13 @@ class TestFile:
     def test_is_read_back(self, tmp_path: Path) -> None:
         save(flat(0.125), tmp_path / "rates.json")
         assert load(tmp_path / "rates.json") == flat(0.125)
+        text = (tmp_path / "rates.json").read_text()
+        assert text.startswith('{\n "trained": {\n  "by": "hand"\n },\n "state": [\n  "last",\n')
+        with pytest.raises(DstccError, match="already exists"):
+            save(flat(0.25), tmp_path / "rates.json")
+        (tmp_path / "thesis.json").write_text("{}")
+        with pytest.raises(DstccError, match="is no table of code rates"):
+            save(flat(0.25), tmp_path / "thesis.json", force=True)
 
     @pytest.mark.parametrize(
         ("text", "rule"),

@@ -77,7 +77,6 @@ class Changed:
         for parameter in self.network.parameters():
             parameter.grad = torch.zeros_like(parameter)
         self.optimiser.step()
-        self.optimiser.zero_grad()
 
 
 class TorchKept(Kept, ABC):

@@ -126,6 +126,16 @@ def test_a_run_goes_on_from_its_checkpoint_with_its_own_seed(tmp_path: Path) -> 
         run(tmp_path / "run")
 
 
+def test_a_run_is_there_before_its_first_step(tmp_path: Path) -> None:
+    def stop() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", stop=stop)
+    assert load_checkpoint(tmp_path / "run")[1]["steps"] == 0
+    assert run(tmp_path / "run", resume=True)[0].steps == 40
+
+
 def test_an_equal_score_leaves_the_older_weights(tmp_path: Path) -> None:
     made = Made(1)
     for score in (1.0, 1.0, 0.5, 2.0):

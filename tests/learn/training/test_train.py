@@ -106,6 +106,8 @@ def test_what_comes_out(tmp_path, short):
     document = done.document()
     assert json.loads(json.dumps(document)) == document
     assert document["steps"] == 300 and document["evaluation"]["metric"] == "weighted_layers"
+    assert document["env_steps_per_s"] > 300 / document["wall_s"]  # evaluations take time of their own
+    assert document["env_steps_per_s"] < 1e7
     assert (
         0
         <= document["evaluation"]["low"]
@@ -158,6 +160,26 @@ def test_episodes_are_put_back_where_they_were(short):
         assert (other.observations == one.observations).all()
         for a, b in zip(one.step(chosen), other.step(chosen), strict=True):
             assert (a == b).all()
+
+
+def test_an_episode_that_has_just_begun_is_put_back_beside_others(short):
+    episodes = to_episodes(short)
+    specs = make_specs(episodes, **TINY.environment)
+    branches = branched(specs[1]).branches
+    draws = np.random.default_rng(4)
+    one, other = (Fleet(episodes, 5, *specs, reward="weighted-layers", seed=2, threads=1) for _ in range(2))
+    while True:
+        one.step(draws.integers(0, branches, (5, len(branches))))
+        lengths = one.arrays()["lengths"]
+        if (lengths == 0).any() and (lengths > 0).any():
+            break
+    other.restore(one.arrays())
+    assert (other.observations == one.observations).all()
+    assert (other.runner.returns == one.runner.returns).all()
+    for name, values in one.arrays().items():
+        assert (other.arrays()[name] == values).all(), name
+    with pytest.raises(InputError, match="a state of 5 episodes, expected 4"):
+        Fleet(episodes, 4, *specs, reward="weighted-layers", seed=2, threads=1).restore(one.arrays())
 
 
 def test_training_seeds_are_nobody_else_s():
