@@ -92,6 +92,8 @@ def test_points_with_names_stand_beside_each_other() -> None:
     axes = drawn(results("lines", values, points=("near", "far")))
     assert lines(axes, "#ff0000") == [([0.0, 1.0], [5.0, 7.0])]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["near", "far"]
+    axes = drawn(results("lines", {("ours", 10.0, 1): 5.0}, points=("near", 10.0), log_x=True))
+    assert lines(axes, "#ff0000") == [([1.0], [5.0])] and axes.get_xscale() == "linear"
 
 
 def test_one_point_has_a_line_from_the_least_to_the_most() -> None:

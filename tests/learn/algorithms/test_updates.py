@@ -173,6 +173,11 @@ def test_ppos_update_is_that_of_the_clipped_objective() -> None:
     assert float(found.detach()) == pytest.approx(float(loss.detach()), abs=1e-5)
     same((*learner.networks.actor.parameters(), learner.networks.log_std), actor, 2e-4)
     same(learner.networks.critic.parameters(), critic, 2e-4)
+    once = [parameter.grad.clone() for parameter in learner.networks.critic.parameters()]
+    learner.networks.load_state_dict(networks.state_dict())
+    learner._update(batch)
+    again = [parameter.grad for parameter in learner.networks.critic.parameters()]
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(once, again, strict=True))
 
 
 def test_a_rollout_is_kept_slot_by_slot_and_learned_from_when_it_is_full(
@@ -258,6 +263,34 @@ def test_ddpgs_update_is_that_of_critic_then_actor_then_copies() -> None:
         )
 
 
+def test_a_second_update_has_gradients_of_its_own() -> None:
+    """Of the actor those of its loss alone; of the critic those of both losses, of which the second is for the actor,
+    and is forgotten before the next."""
+    learner, _ = make("drl-cc", batch=16, hidden=(8,))
+    learner.recipe = replace(learner.recipe, warm_up=10**9)
+    learner.take(slot(8), 8)
+    learner._learn()
+    before = deepcopy(learner)
+    drawn = before.replay.sample(before._draw, 16)
+    seen, following = (torch.from_numpy(drawn[name].reshape(16, 2, 5)) for name in ("observation", "next"))
+    actor, critic = before._targets
+    with torch.no_grad():
+        after = critic(following, actor(following))
+        wanted = torch.from_numpy(drawn["reward"]) + torch.from_numpy(drawn["discount"]) * after
+    loss = (before.critic(seen, torch.from_numpy(drawn["action"])) - wanted).square().mean()
+    first = torch.autograd.grad(loss, list(before.critic.parameters()))
+    learner._learn()
+    worse = -learner.critic(seen, before.actor(seen)).mean()
+    both = torch.autograd.grad(worse, [*before.actor.parameters(), *learner.critic.parameters()])
+    count = len(list(before.actor.parameters()))
+    found = [parameter.grad for parameter in learner.actor.parameters()]
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, both[:count], strict=True))
+    found = [parameter.grad for parameter in learner.critic.parameters()]
+    assert all(
+        torch.allclose(a, b + c, atol=1e-6) for a, b, c in zip(found, first, both[count:], strict=True)
+    )
+
+
 def test_ddpgs_noise_falls_in_a_line_and_updates_come_as_they_are_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -305,7 +338,18 @@ def test_dqns_update_is_the_mean_of_squares_by_adam_and_the_copy_is_renewed() ->
     assert found == pytest.approx(float(loss.detach()), rel=1e-5) and learner.updates == 1
     same(learner.online.parameters(), adams(before.online.parameters(), loss, 1e-2, 0.05), 2e-4)
     same(learner.target.parameters(), [one.detach() for one in before.target.parameters()], 0.0)
+    second = deepcopy(learner)
+    drawn = second.replay.sample(second._draw, 16)
+    batch = {name: torch.from_numpy(values) for name, values in drawn.items()}
+    own = second.online(batch["observation"]).gather(1, batch["action"].long() + second._starts)
+    gradients = torch.autograd.grad(
+        (own - second._td_target(batch)[:, None]).square().mean(), list(second.online.parameters())
+    )
+    norm = torch.sqrt(sum((one.square().sum() for one in gradients), torch.zeros(())))
     learner.learn()
+    for parameter, gradient in zip(learner.online.parameters(), gradients, strict=True):
+        assert parameter.grad is not None
+        assert torch.allclose(parameter.grad, gradient * min(1.0, 0.05 / norm), atol=1e-6)
     same(learner.target.parameters(), [one.detach() for one in learner.online.parameters()], 0.0)
     assert not any(one.requires_grad for one in learner.target.parameters())
 
