@@ -64,3 +64,11 @@ def test_the_environments_are_registered_whichever_is_imported_first(order: str)
     code = f"{order}; print(gymnasium.spec('dstcc/DeepSpace-v1').id, gymnasium.spec('dstcc/CodedDeepSpace-v1').id)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "dstcc/DeepSpace-v1 dstcc/CodedDeepSpace-v1\n"
+
+
+def test_gymnasium_knows_the_environments_whichever_is_imported_first() -> None:
+    for order in ("dstcc.learn, gymnasium", "gymnasium, dstcc.learn"):
+        code = f"import {order}; print(sorted(n for n in gymnasium.registry if n.startswith('dstcc')))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "['dstcc/CodedDeepSpace-v1', 'dstcc/DeepSpace-v1']\n"
+    dstcc.learn.register()  # again does nothing

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dstcc.papers.carry import Planned, carry
+from dstcc.papers.carry import Planned, _varied, carry
 from dstcc.papers.cells import Outcome, Store, number
-from dstcc.papers.model import Figure, Point
+from dstcc.papers.model import Axis, Figure, Number, Point
 
 
 @dataclass
@@ -114,3 +115,54 @@ def test_an_error_ends_it_and_keeps_what_is_finished(tmp_path: Path) -> None:
 )
 def test_a_cells_file_holds_finite_numbers(value: float | None, kept: float | None) -> None:
     assert number(value) == kept
+
+
+def test_a_maps_figures_are_those_of_its_values() -> None:
+    """At a value a point has the value's settings after its own, its scenario unless it has none, the algorithms of the
+    axis, the points that numbers ask for, and as few seeds as either."""
+    base = Figure(
+        id="1",
+        title="made",
+        scenario="s.toml",
+        seeds=10,
+        quick_seeds=2,
+        algorithms=("a", "b"),
+        beyond=("c",),
+        point=(Point(x=1.0, set=("k=1",)), Point(x=2.0, scenario="own.toml"), Point(x=3.0)),
+    )
+    axis = Axis(
+        name="delay",
+        figures=("1",),
+        algorithms=("c", "a"),
+        point=(Point(x=5.0, set=("d=5",)), Point(x=6.0, scenario="other.toml")),
+    )
+    whole = Figure(id="map", title="m", kind="map", axis=(axis,), seeds=4, quick_seeds=3)
+
+    def varied(value: int, *at: tuple[float, ...]) -> Figure:
+        numbers = [
+            {
+                "figure": "1",
+                "quantity": "q",
+                "published": 1,
+                "place": "p",
+                "measure": {"kind": "level", "metric": "m", "of": "a", "at": one},
+            }
+            for one in at
+        ]
+        paper: Any = SimpleNamespace(
+            figures={"1": base}, number=tuple(Number.model_validate(one) for one in numbers)
+        )
+        return _varied(whole, paper, axis, axis.point[value], "1")
+
+    made = varied(0, (1.0,), (2.0,))
+    assert [(point.x, point.set, point.scenario) for point in made.point] == [
+        (1.0, ("k=1", "d=5"), None),
+        (2.0, ("d=5",), "own.toml"),
+    ]
+    assert (made.algorithms, made.beyond, made.seeds, made.quick_seeds) == (("a", "c"), (), 4, 2)
+    other = varied(1, (1.0,), ())
+    assert [(point.x, point.set, point.scenario) for point in other.point] == [
+        (1.0, ("k=1",), "other.toml"),
+        (2.0, (), "other.toml"),
+        (3.0, (), "other.toml"),
+    ]

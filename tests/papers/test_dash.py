@@ -133,16 +133,21 @@ def test_of_requests_that_are_not_settled_a_few_are_simulated() -> None:
     """Of 40 chunks eight. These settle the first alone, as nothing is known of the buffer yet, so eight beyond that
     one. All nine settle, eight more than before: twice as many beyond these; then all."""
     asked: list[int] = []
+    first: list[Supposed] = []
 
     def counted(network):
         def carry(supposed: Supposed) -> Carried:
             asked.append(len(supposed.asked_ns))
+            first.append(supposed)
             return of_whole(network)(supposed)
 
         return carry
 
-    play(Client((1_000_000,), chunks=40, buffer_ns=1 * S), counted(lambda times, _: times + S))
+    play(Client((1_000_000, 2_000_000), chunks=40, buffer_ns=1 * S), counted(lambda times, _: times + S))
     assert asked == [8, 9, 9 + 16, 40]
+    # at first one a second is supposed, of the least bit rate, with nothing in the buffer
+    assert (first[0].asked_ns / S).tolist() == [*range(8)] and first[0].sizes_bytes.tolist() == [125_000] * 8
+    assert first[0].store_ns.tolist() == [0] * 8
     asked.clear()
     play(Client((1_000_000,), chunks=3, buffer_ns=1 * S), counted(lambda times, _: times + S))
     assert asked == [3, 3]

@@ -215,6 +215,17 @@ def test_the_server_hears_what_the_client_has_in_its_buffer(path: Path) -> None:
     ]
 
 
+def test_arithmetic_is_deterministic_where_something_learns(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    for how in (None, HOW, HOW.model_copy(update={"learns": True})):
+        one = network(path)
+        one.exploring = how
+        with one._arithmetic():
+            assert torch.are_deterministic_algorithms_enabled() == bool(how and how.learns)
+
+
 def test_a_session_is_confirmed_by_times_and_by_what_was_random(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from dstcc.papers.estimates import cut, estimate, gain, growth
 
@@ -64,3 +65,17 @@ def test_a_resample_takes_the_same_seeds_of_both() -> None:
     made = estimate("lead", others + 1, others, "most")
     assert made is not None
     assert (made.low, made.high) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+def test_an_interval_holds_all_but_a_fortieth_at_either_end() -> None:
+    """Of 400 values at a normal's quantiles the mean's deviation is a twentieth: 1.96 of these either way."""
+    values = ndtri((np.arange(400) + 0.5) / 400)[None]
+    made = estimate("level", values, values, "most")
+    assert made is not None and made.low is not None and made.high is not None
+    assert (made.value, made.n) == (pytest.approx(0, abs=1e-12), 400)
+    assert [-20 * made.low, 20 * made.high] == pytest.approx([1.96, 1.96], abs=0.1)
+
+
+def test_an_interval_of_infinite_values_is_infinite() -> None:
+    made = estimate("gain", np.array([[1.0, 1.0, 1.0]]), np.zeros((1, 3)), "most")
+    assert made is not None and (made.value, made.low, made.high) == (inf, inf, inf)

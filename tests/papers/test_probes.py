@@ -133,3 +133,15 @@ def test_subflows_that_take_turns_lean_and_their_round_trips_swing() -> None:
     samples.delivered_bytes[:] = 0
     samples.srtt_ns[:] = 0
     assert PROBES["turns"](SCENARIO, trial).values == {"lean": None, "rtt_swing_s": None}
+
+
+def test_the_busiest_of_three_leans_by_what_it_has_beyond_a_third() -> None:
+    """60 of 90 bytes: twice its third, and it could have three times as much."""
+    samples = SimpleNamespace(
+        t_ns=np.full(3, S),
+        subflow=np.arange(3),
+        delivered_bytes=np.array([20, 60, 10]),
+        srtt_ns=np.full(3, S),
+    )
+    trial: Any = SimpleNamespace(result=SimpleNamespace(samples=samples))
+    assert PROBES["turns"](SCENARIO, trial).values["lean"] == pytest.approx(0.5)

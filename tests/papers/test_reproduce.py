@@ -82,6 +82,19 @@ def test_what_is_written(paper: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "cells").rglob("*.json"))) == 2 * 2 * 4
 
 
+def test_each_figure_has_a_section_with_its_own_numbers(paper: Path, tmp_path: Path) -> None:
+    run(paper, tmp_path / "out", figures=("1", "2"))
+    page = (tmp_path / "out" / "index.html").read_text()
+    first, second = page.split("<section")[1:3]
+    for section, own, other in (
+        (first, "throughput, bbr above newreno", "chunks played"),
+        (second, "chunks played", "throughput, bbr above newreno"),
+    ):
+        assert f'<th scope="row">{own}</th>' in section and other not in section
+    assert "Figure 1: Throughput over the delay" in first and "Figure 2: Layers" in second
+    assert "4 seeds" in first and "2 seeds" in second
+
+
 def test_a_figure_by_name_and_quick(paper: Path, tmp_path: Path) -> None:
     made = run(paper, tmp_path / "out", figures=("2",))
     assert [row.figure for row in made.rows] == ["2"]
