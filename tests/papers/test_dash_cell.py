@@ -12,8 +12,8 @@ import pytest
 
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, RUNNING
-from dstcc.errors import InputError, RunError
-from dstcc.papers import dash_cell
+from dstcc.errors import InputError, MissingCapabilityError, RunError
+from dstcc.papers import dash_cell, training_cell
 from dstcc.papers.dash import Client, Requests, Session, Supposed
 from dstcc.papers.dash_cell import DashCell, Network
 from dstcc.papers.explore import ExplorationSlot
@@ -226,6 +226,16 @@ def test_arithmetic_is_deterministic_where_something_learns(
             assert torch.are_deterministic_algorithms_enabled() == bool(how and how.learns)
 
 
+def test_what_learns_needs_torch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learns, made = HOW.model_copy(update={"learns": True}), policy()
+    monkeypatch.setattr(training_cell, "find_spec", lambda _: None)
+    with pytest.raises(MissingCapabilityError, match="needs torch, gymnasium"):
+        network(path, policy=made, exploring=learns)
+    with pytest.raises(MissingCapabilityError, match="needs torch, gymnasium"):
+        DashCell(path, (), "cubic", 1, learns).identity()
+    assert network(path, policy=made, exploring=HOW).explorer is not None
+
+
 def test_a_session_is_confirmed_by_times_and_by_what_was_random(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,10 +267,10 @@ def test_the_servers_rates_are_compared_with_the_clients_times(
     assert seen["server_below_ms"] == pytest.approx((2 + 1.3) / 2)
     assert seen["server_below_percent"] == pytest.approx((20 + 10) / 2)
     nothing = {"server_below_ms": None, "server_below_percent": None}
-    monkeypatch.setattr(dash_cell, "_chunk_rates", lambda *_: iter([(10 * MS - 1, 1.0)]))
-    assert one.judged(made) == nothing
     assert network(path).judged(made) == nothing
     assert network(path, policy=policy(), exploring=HOW).judged(made) == nothing
+    monkeypatch.setattr(dash_cell, "_chunk_rates", lambda *_: iter([(10 * MS - 1, 1.0)]))
+    assert one.judged(made) == nothing
 
 
 def test_rates_are_told_where_a_chunk_ended(monkeypatch: pytest.MonkeyPatch) -> None:

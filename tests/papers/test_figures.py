@@ -509,6 +509,11 @@ def test_an_axis_begins_at_zero_unless_it_is_logarithmic_or_a_curves(kind: str) 
             assert axes.yaxis.get_minor_formatter()(2000.0, None) == ""
 
 
+def test_an_axis_of_shares_begins_at_zero_too() -> None:
+    axes = drawn(results("lines", {("ours", x, 1): 0.5 + x / 10 for x in (1.0, 2.0)}, points=(1.0, 2.0)))
+    assert axes.get_ylim()[0] == 0
+
+
 def test_below_zero_an_axis_begins_where_its_values_do() -> None:
     axes = drawn(results("lines", {("ours", x, 1): -5.0 - x for x in (1.0, 2.0)}, points=(1.0, 2.0)))
     assert axes.get_ylim()[0] < -7

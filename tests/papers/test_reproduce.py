@@ -252,6 +252,12 @@ def test_another_scenario_is_another_cell(paper: Path, tmp_path: Path) -> None:
     assert len(list((out / "cells").rglob("*.json"))) == 4
 
 
+def test_a_folder_is_made_with_those_above_it(paper: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        open_folder(tmp_path / "a" / "b", read_paper(paper))
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["reproduction.json"]
+
+
 def test_folders_that_hold_something_else(paper: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

@@ -55,6 +55,32 @@ def test_it_reports_the_first_tenth_and_the_last_quarter(scenario: Path, tmp_pat
     assert made.values["return_first"] == pytest.approx(sum(first) / len(first))
     assert made.values["return_rise"] == pytest.approx(sum(last) / len(last) - sum(first) / len(first))
     assert len(set(returns)) > 1
+    # of 120 steps of four episodes each round has two or three
+    assert [len(made.series[f"round_{name}"]) for name in ("reward", "bps")] == [ROUNDS, ROUNDS]
+    assert made.values["first_reward"] is not None and len(set(made.series["round_bps"])) > 10
+
+
+@pytest.mark.parametrize(
+    ("returns", "first", "last"), [([1.0, 5.0], 1.0, 5.0), ([float(n) for n in range(40)], 1.5, 34.5)]
+)
+def test_parts_of_few_episodes_have_one_at_least(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch, returns: list[float], first: float, last: float
+) -> None:
+    """Of 40 the first four, 0 to 3, and the last ten, 30 to 39."""
+    monkeypatch.setattr(TrainingCell, "_train", lambda *_: (returns, Rounds(ROUNDS)))
+    values = trained(scenario, Path("none")).values
+    assert (values["return_first"], values["return_last"]) == (first, last)
+    assert values["return_rise"] == last - first
+
+
+def test_what_was_trained_is_kept_where_an_evaluation_would_be_due(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every 120 steps, of four episodes at once."""
+    kept: list[int] = []
+    monkeypatch.setattr(training_cell, "_save", lambda training, *_: kept.append(training.steps))
+    trained(scenario, tmp_path / "scratch")
+    assert kept == [120, 240, 360, 480]
 
 
 def slot(reward: float, *acked: float, rtts: tuple[float, ...] = ()) -> StepResult:
@@ -148,6 +174,7 @@ def test_one_that_was_stopped_goes_on_to_the_same(
         patch.setattr(Training, "step", counted)
         assert trained(scenario, scratch) == whole
     assert taken[0] == (240 if damage is None else 0)
+    assert taken[-1] == STEPS - 4, "four episodes at once"
 
 
 def test_a_training_in_which_no_episode_ended_is_too_short(scenario: Path, tmp_path: Path) -> None:

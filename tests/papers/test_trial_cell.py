@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from dstcc_kernel import source
 
 from dstcc.algorithms import POLICIES
 from dstcc.errors import DstccError, InputError
@@ -101,3 +102,13 @@ def test_a_policy_is_known_by_its_bytes_whether_shipped_or_a_file(
         assert policy_digest(given) == hashlib.sha256(data).hexdigest()
     with pytest.raises(InputError, match=r"none\.safetensors: no policy"):
         policy_digest("none")
+
+
+def test_a_cell_of_a_kernel_is_known_by_its_release(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(QUICK)
+    plain, kernel = (
+        TrialCell(tmp_path / "s.toml", (), "cubic", 1, backend=one) for one in ("simulator", "kernel")
+    )
+    assert "kernel" not in plain.identity() and plain.identity()["backend"] == "simulator"
+    assert kernel.identity()["kernel"] == source.release().name
+    assert kernel.identity()["backend"] == "kernel"
