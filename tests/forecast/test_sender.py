@@ -206,6 +206,14 @@ def test_the_memory_of_beliefs_covers_one_and_a_half_round_trips() -> None:
     assert sender._foretold.maxlen == 34
 
 
+def test_before_it_decides_it_believes_in_all_alike() -> None:
+    sender = Forecasting(policy())
+    sender.begin(mission(2, rates=(5_000.0, 2_500.0)))
+    assert sender.beliefs.shape == (2, 2, 40) and (sender.beliefs == 1 / 40).all()
+    assert sender.inputs.shape[:2] == (2, 2) and not sender.inputs.any()
+    assert sender.fallen.tolist() == [False, False] and sender.name == "made"
+
+
 def test_a_surprise_fades_over_two_round_trips() -> None:
     """Beliefs of nothing lost, and all is lost: each of the slots is one. A slot without feedback changes nothing."""
     sender = Forecasting(certain(0))

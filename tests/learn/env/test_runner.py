@@ -127,6 +127,16 @@ def test_until_a_connection_begins_its_windows_stay_as_they_begin() -> None:
     assert runner.returns[0] == 0 and (runner.subflows(0), runner.layers(0)) == (2, 2)
 
 
+def test_a_trial_that_ends_before_its_connection_begins_is_over() -> None:
+    """In slots of 0.9 to 1.1 s, after three of them."""
+    observation, action = make_specs(EPISODES)
+    config = replace(EPISODES.config(1, action), duration_ns=2_500_000_000, begin_ns=50 * 10**9)
+    runner = Runner(1, observation, action)
+    runner.stepper.load(0, config)
+    runner.wait(0, config)
+    assert runner.truncated[0] and 2.5 <= runner.time_s(0) < 4
+
+
 def test_a_number_of_actions_is_that_of_the_episodes() -> None:
     with pytest.raises(ValueError, match="1 actions for 2 episodes"):
         begun(2).step(np.array([STAY]))
