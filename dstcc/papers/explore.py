@@ -18,6 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
+from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ class Explorer:
         begins = np.array([one.begin_ns for one in self.decisions if one.random], dtype=np.int64)
         # The first random slot that ends after the request touches the chunk if it begins before the chunk is whole.
         first = np.searchsorted(begins, asked_ns - slot_ns, side="right")
-        there = first < len(begins)
-        touched: BoolArray = there & (np.append(begins, 0)[np.where(there, first, -1)] < whole_ns)
+        touched: BoolArray = np.append(begins, NEVER_NS)[first] < whole_ns
         return touched
 
 
