@@ -186,6 +186,9 @@ def test_where_what_is_lost_can_be_sent_again_twice_the_engines_rule_counts_on_i
     waits_ns = config.coding.block_ns + (60 + 2 * 120 + more_s) * 10**9
     objects = replace(config.objects, deadline_ns=config.objects.release_ns + waits_ns)
     assert Own().decides(replace(config, objects=objects)) == decides
+    quiet = config_of(RISING).links
+    for links in ((*config.links, *quiet), (*quiet, *config.links)):
+        assert Own().decides(replace(config, objects=objects, links=links)) == decides, "one link is enough"
 
 
 def test_its_checksum_is_another_where_its_learned_part_is(monkeypatch: pytest.MonkeyPatch) -> None:

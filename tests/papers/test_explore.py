@@ -84,7 +84,11 @@ def test_nothing_is_random_in_a_chunk_of_a_client_that_is_poor() -> None:
 
 
 def test_draws_are_of_the_seed_and_the_chunk_alone() -> None:
-    whole = chosen(explorer(), SLOTS)
+    one = explorer()
+    whole = chosen(one, SLOTS)
+    assert [each.begin_ns for each in one.decisions] == [index * SLOT for index in range(40)]
+    assert [each.chunk for each in one.decisions] == [0] * 20 + [1] * 20
+    assert [each.place for each in one.decisions] == [*range(20)] * 2
     assert chosen(explorer(), SLOTS) == whole
     assert chosen(explorer(seed=2), SLOTS) != whole
     # What is drawn in the first chunk shifts nothing in the second, be it more slots or none at random.

@@ -166,6 +166,20 @@ def test_a_verdict_depends_only_where_intervals_are_apart() -> None:
     )
 
 
+@pytest.mark.parametrize(("high", "begins"), [(8.9, "depends"), (9.0, "may depend"), (9.1, "may depend")])
+def test_intervals_that_touch_are_not_apart(high: float, begins: str) -> None:
+    ten, two = judged(10, 9, 11), judged(2, 1, high)
+    assert said(ten, two, two).startswith(f"{begins} on the rate: holds for 1 Mbit/s; fails for 2 and 4")
+    assert said(two, ten, two).startswith(f"{begins} on the rate: holds for 2 Mbit/s; fails for 1 and 4")
+
+
+def test_an_interval_and_a_single_seed_are_apart_where_the_value_is_outside() -> None:
+    ten = judged(10, 9, 11)
+    assert said(ten, row("not reproduced (one seed)", 8.9), ten).startswith("depends")
+    assert said(ten, row("not reproduced (one seed)", 9.0), ten).startswith("may depend")
+    assert said(ten, row("not reproduced (one seed)", 11.1), ten).startswith("depends")
+
+
 def test_what_was_not_measured_says_nothing() -> None:
     none = row("not measured", None)
     assert said(none, judged(10, 9, 11), none) == "does not depend on the rate: holds for 2 Mbit/s"

@@ -32,7 +32,7 @@ from .learner import Kept, Slot, Weights
 from .recipes.drl_cc import DdpgSettings
 from .replay import Replay
 from .streams import generator
-from .torches import Changed, TorchKept, chain, draw, to_numpy
+from .torches import Changed, TorchKept, chain, draw, to_numpy, torch_draws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,7 @@ class Ddpg(TorchKept):
         assert isinstance(settings, DdpgSettings)
         self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
         self.subflows, self.features = action.subflows, observation.size // action.subflows
-        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        draws = torch_draws(seed, "weights")
         self.actor = Actor(self.features, settings, draws).to(self.device)
         self.critic = Critic(self.features, settings, draws).to(self.device)
         self._targets = deepcopy(self.actor), deepcopy(self.critic)

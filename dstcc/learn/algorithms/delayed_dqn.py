@@ -26,8 +26,7 @@ from .dqn import Dqn, Network
 from .n_step import NStep
 from .off_policy import OffPolicy
 from .recipes.iodst_dqn_plus import DelayedDqnSettings
-from .streams import generator
-from .torches import draw
+from .torches import draw, torch_draws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +54,7 @@ class DuelingNetwork(Network):
     def __init__(self, features: int, branches: Sequence[int], hidden: Sequence[int], *, seed: int) -> None:
         super().__init__(features, branches, hidden, seed=seed)
         self.value = nn.Linear(self.advantage.in_features, 1)
-        draws = torch.Generator().manual_seed(int(generator(seed, "value").integers(1 << 62)))
+        draws = torch_draws(seed, "value")
         draw(self.value, self.value.in_features, draws)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:

@@ -30,7 +30,7 @@ from .learner import Kept, Weights
 from .recipes.iodst_dqn import DqnSettings
 from .replay import Replay, Transitions
 from .streams import generator
-from .torches import Changed, TorchKept, ValueNetwork
+from .torches import Changed, TorchKept, ValueNetwork, torch_draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Network(ValueNetwork):
         widths = (features, *hidden)
         self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.advantage = nn.Linear(widths[-1], sum(branches))  # as checkpoints have named it
-        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        draws = torch_draws(seed, "weights")
         for layer in self.modules():
             if isinstance(
                 layer, nn.Linear

@@ -29,7 +29,7 @@ from torch import nn
 from .learner import Slot, Weights
 from .recipes.pbq import PpoSettings
 from .streams import generator
-from .torches import Changed, TorchKept, chain, to_numpy
+from .torches import Changed, TorchKept, chain, to_numpy, torch_draws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class Ppo(TorchKept):
         assert isinstance(settings, PpoSettings)
         self.settings, self.device = settings, torch.device(device)
         self.subflows, self.features = action.subflows, observation.size // action.subflows
-        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        draws = torch_draws(seed, "weights")
         self.networks = Networks(self.features, settings, draws).to(self.device)
         self.optimiser = torch.optim.Adam(self.networks.parameters(), lr=settings.learning_rate, fused=True)
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "batches")

@@ -13,8 +13,7 @@ from dstcc.learn.policies.sets import MOST_LAYERS, SetsShape, document
 from dstcc.learn.spaces.observe_measured import EPISODE, LAYER, SUBFLOW
 
 from .learner import Weights
-from .streams import generator
-from .torches import ValueNetwork
+from .torches import ValueNetwork, torch_draws
 
 if TYPE_CHECKING:
     from dstcc.learn.spaces.branched import BranchedActions
@@ -40,7 +39,7 @@ class SetsNetwork(ValueNetwork):
         self.rest = tuple(rest)
         self.prior: torch.Tensor
         self.register_buffer("prior", torch.zeros(sum(self.branches)), persistent=False)
-        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        draws = torch_draws(seed, "weights")
         self.tensors = nn.ParameterDict()
         fan_in = {
             "encode": shape.subflow + shape.common,

@@ -14,6 +14,7 @@ from torch import nn
 from dstcc.errors import InputError
 
 from .learner import Kept, fill
+from .streams import generator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,11 @@ def chain(widths: Sequence[int], draws: torch.Generator) -> nn.ModuleList:
     for layer in layers:
         draw(layer, layer.in_features, draws)
     return nn.ModuleList(layers)
+
+
+def torch_draws(seed: int, name: str) -> torch.Generator:
+    """As :func:`~dstcc.learn.algorithms.streams.generator`, of torch."""
+    return torch.Generator().manual_seed(int(generator(seed, name).integers(1 << 62)))
 
 
 def draw(layer: nn.Module, width: int, draws: torch.Generator) -> None:

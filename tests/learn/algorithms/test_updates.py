@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -97,6 +98,12 @@ def test_layers_begin_within_the_root_of_what_goes_into_them() -> None:
     again = torches.chain((50, 30, 20), torch.Generator().manual_seed(1))
     assert all((a.weight == b.weight).all() for a, b in zip(layers, again, strict=True))
     assert all((a.bias == b.bias).all() for a, b in zip(layers, again, strict=True))
+
+
+def test_torchs_draws_are_of_a_runs_seed_and_their_purpose() -> None:
+    for seed, name in ((5, "weights"), (6, "weights"), (5, "value")):
+        wanted = int(np.random.default_rng([seed, crc32(name.encode())]).integers(2**62))
+        assert torches.torch_draws(seed, name).initial_seed() == wanted
 
 
 def test_windows_stand_still_at_first() -> None:

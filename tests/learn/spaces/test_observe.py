@@ -174,6 +174,14 @@ def test_trends_are_of_the_slot_before_and_changes_are_kept() -> None:
     assert (other["subflow0.change-1"], other["subflow0.change-2"]) == (-1.0, 1.0)  # down from 120 to 15: -3
 
 
+def test_a_change_from_one_segment_or_to_it_is_of_that_segment() -> None:
+    observer = begun(FULL, subflows=2, layers=1)
+    for windows, changes in (((1, 4), (0, 0)), ((4, 1), (1.0, -1.0)), ((2, 0.5), (-0.5, 0.0))):
+        seen = observer.observe(full(cwnd_segments=(*windows, 0)))
+        found = tuple(named(FULL, seen, f"subflow{s}.")["change-1"] for s in (0, 1))
+        assert found == pytest.approx(changes)
+
+
 def test_layers_remember_where_they_were() -> None:
     """Subflow 2 is not there, so a layer on it is anywhere."""
     observer = begun(FULL, subflows=2, layers=2)
