@@ -52,12 +52,15 @@ def test_beliefs_are_the_networks_at_the_planners_times() -> None:
     assert first[:, 0] == pytest.approx(network.expect(network.start(2), outlook.ahead(ahead)))
     # The first trial hears; the second one not yet, and later hears what the first one heard, as if it were the first.
     both, nine, state = np.array([300.0, 300.0]), np.full(2, 9.0), network.start(2)
-    state = network.hear(outlook.hear(both, nine, nine, np.full(2, FIRST_SPAN)), state)
+    shown = outlook.hear(both, nine, nine, np.full(2, FIRST_SPAN))
+    state = network.hear(shown, state)
     now = sender.expect(heard(1260.0, [9, -1]))
+    assert sender.inputs[0, 0] == pytest.approx(shown[0]) and not sender.inputs[1].any()
     ahead = (planner.times(np.full(2, 1260.0)) - 30.0) / 1200
     assert now[0, 0] == pytest.approx(network.expect(state, outlook.ahead(ahead))[0])
     assert now[1, 0] != pytest.approx(now[0, 0])
     later = sender.expect(heard(1320.0, [-1, 9]))
+    assert sender.inputs[:, 0] == pytest.approx(shown), "of the last event of each"
     ahead = (planner.times(np.full(2, 1320.0)) - 90.0) / 1200
     assert later[1, 0] == pytest.approx(network.expect(state, outlook.ahead(ahead))[1])
     ahead = (planner.times(np.full(2, 1320.0)) - 30.0) / 1200
