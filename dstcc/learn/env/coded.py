@@ -118,7 +118,7 @@ class CodedDeepSpaceEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]])
         decided: Any = spaces.Box(-1.0, 1.0, (self.layers + self.subflows,), np.float32)
         self.observation_space = seen
         self.action_space = decided
-        self.scenario_seed, self._return, self._packet = -1, 0.0, 1.0
+        self.scenario_seed = -1
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
