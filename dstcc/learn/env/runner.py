@@ -8,7 +8,7 @@ import numpy as np
 
 from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
-from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, KEEP, RUNNING, SILENT, TIME_OVER
+from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
 from dstcc.learn.spaces.actions import Actions, ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
 from dstcc.learn.spaces.scales import column
@@ -81,12 +81,11 @@ class Runner:
     def wait(self, episode: int, config: EngineConfig) -> None:
         """Let a trial whose connection begins later (``begin_ns``) come to that, and begin to look there.
 
-        Nothing is in flight until then: windows stay as they begin.
+        Nothing is in flight until then: windows stay as they begin, and layers where they are in a new stepper.
         """
         until_s = config.begin_ns * 1e-9
         while self.stepper.done[episode] == RUNNING and self.time_s(episode) < until_s:
             self.stepper.alpha_q16[episode], self.stepper.beta[episode] = 0, config.transport.initial_cwnd
-            self.stepper.layer_subflow[episode, 0] = KEEP
             self._go()
         self._begin_to_look(episode, config)
 

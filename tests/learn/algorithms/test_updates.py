@@ -530,5 +530,15 @@ def test_a_scheduler_learns_once_there_is_a_batch_once_an_action() -> None:
         loss = learner.take(slot(before=own, done=done, actions=np.ones((4, 1), dtype=np.int64)), 0)
         updates.append((learner.dqn.updates, loss is None))
     assert updates == [(0, True), (3, False), (6, False)]
+    seen = DRAWS.normal(size=(20, 10)).astype(np.float32)
+    own[1:] = 0  # one action at a time
+    before = learner._acting(seen)
+    for number in (7, 8):
+        learner.take(slot(before=own, actions=np.ones((4, 1), dtype=np.int64)), 0)
+        assert learner.dqn.updates == number and (learner._acting(seen) != before).any() == (number == 8)
+    with torch.no_grad():
+        assert learner._acting(seen) == pytest.approx(
+            learner.dqn.target(torch.from_numpy(seen)).numpy(), abs=1e-5
+        )
     discount = learner.settings.discount
     assert learner.dqn.replay.arrays()["discount"][:3].tolist() == pytest.approx([discount, 0.0, discount])
