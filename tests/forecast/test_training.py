@@ -18,6 +18,7 @@ from dstcc.forecast.learner import Forecaster
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.training import VALIDATION, train
 from dstcc.learn.algorithms.streams import generator
+from dstcc.learn.training.checkpoint import load_checkpoint
 from dstcc.learn.training.loop import Interrupted, Trained
 from dstcc.train import algorithm_of
 
@@ -55,6 +56,13 @@ def test_a_stopped_training_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     assert policy.within["packets"] == histories.PACKETS and policy.rule["kind"] == "threshold"
     assert policy.algorithm == "gru-mpc" and policy.trained_on[0].scenario.startswith("laws: steady, chain")
     assert policy.seed == 1
+
+
+def test_a_training_begins_with_no_update(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        go(tmp_path, stop=lambda: True)
+    document = load_checkpoint(tmp_path / "run")[1]
+    assert (document["updates"], document["steps"], document["points"]) == (0, 0, [])
 
 
 def test_another_seed_is_another_training_and_no_batch_is_the_validations(tmp_path: Path) -> None:
