@@ -84,6 +84,7 @@ def test_a_file_gives_the_same_policy_back(tmp_path: Path) -> None:
     assert again.header() == made.header()
     assert {**again.about(), "name": "made"} == made.about()
     assert again.knows == ("rates",) and again.copies == "" and again.on_lanes(3) is again
+    assert again.about()["lanes"] == again.lanes == 0 and again.simulator_only == ""
 
 
 def test_the_two_kinds_of_policy_are_told_apart(tmp_path: Path) -> None:

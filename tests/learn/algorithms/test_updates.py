@@ -486,23 +486,29 @@ def test_rollouts_learn_by_adam_from_a_batch_of_what_is_kept() -> None:
     learner._data["observation"][:, :, present] = 1
     learner.added = 3  # the fourth place is empty
     learner._data["gain"][3] = 1e6
-    before = deepcopy(learner.network)
     twin = np.random.default_rng()
     twin.bit_generator.state = learner._draw.bit_generator.state
-    groups, rows = twin.integers(0, 3, 8), twin.integers(0, 2, 8)
-    seen = torch.from_numpy(learner._data["observation"][groups, rows])
-    chosen, gain = learner._data["chosen"][groups, rows], torch.from_numpy(learner._data["gain"][groups])
-    values = before(seen)
-    total = torch.zeros(())
     starts, wide, wanted = (0, 2, 4, 8), (2, 2, 4, 2), (0, 0, 2, 6)
-    for branch, (start, choices, at) in enumerate(zip(starts, wide, wanted, strict=True)):
-        part = values[:, start : start + choices]
-        own = part[torch.arange(8), torch.from_numpy(chosen[:, branch])][:, None]
-        error = (part - own - gain[:, at : at + choices]).square().mean(dim=1)
-        total = total + error.mean() * (0.5 if branch < 2 else 1.0)
-    found = learner._learn()
-    assert found == pytest.approx(float(total.detach()), rel=1e-4) and learner.updates == 1
-    same(learner.network.parameters(), adams(before.parameters(), total, 1e-2, 0.1), 5e-4)
+    for number in (1, 2):
+        before = deepcopy(learner.network)
+        groups, rows = twin.integers(0, 3, 8), twin.integers(0, 2, 8)
+        seen = torch.from_numpy(learner._data["observation"][groups, rows])
+        chosen, gain = learner._data["chosen"][groups, rows], torch.from_numpy(learner._data["gain"][groups])
+        values = before(seen)
+        total = torch.zeros(())
+        for branch, (start, choices, at) in enumerate(zip(starts, wide, wanted, strict=True)):
+            part = values[:, start : start + choices]
+            own = part[torch.arange(8), torch.from_numpy(chosen[:, branch])][:, None]
+            error = (part - own - gain[:, at : at + choices]).square().mean(dim=1)
+            total = total + error.mean() * (0.5 if branch < 2 else 1.0)
+        found = learner._learn()
+        assert found == pytest.approx(float(total.detach()), rel=1e-4) and learner.updates == number
+        gradients = torch.autograd.grad(total, list(before.parameters()), retain_graph=True)
+        norm = float(torch.sqrt(sum((one.square().sum() for one in gradients), torch.zeros(()))))
+        for parameter, gradient in zip(learner.network.parameters(), gradients, strict=True):
+            assert torch.allclose(parameter.grad, gradient * min(1.0, 0.1 / norm), atol=1e-5)
+        if number == 1:
+            same(learner.network.parameters(), adams(before.parameters(), total, 1e-2, 0.1), 5e-4)
 
 
 # ----------------------------------------------------------------------------------------------------------- mpquic-rl

@@ -187,6 +187,8 @@ def test_a_trial_is_steered_as_the_action_space_says() -> None:
     assert (config.transport.mode, config.transport.lanes_per_link) == ("lanes", 3)
     assert config.transport.parameters[action.control] == {"headroom": (4,)}
     assert config.transport.layer_links == ()
+    changing = (replace(plain.links[0], delay_t_ns=(0, 1), delay_ns=(2 * 10**9, 10**9)), plain.links[1])
+    assert steered(replace(plain, links=changing), action).slot_ns == 1_500_000_000, "of the shortest delay"
     short = steered(plain, make_specs(EPISODES, slot_rtts=0.01)[1])
     assert short.slot_ns == int(plain.objects.release_ns.max()) // 20
     still = replace(plain, objects=replace(plain.objects, release_ns=0 * plain.objects.release_ns))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dstcc.learn.policies.network import ActionValues, LstmActor, Mlp, PerSubflow
+from dstcc.learn.policies.network import ActionValues, LstmActor, Mlp, PerSubflow, Recorded
 
 Array = np.ndarray[Any, Any]
 
@@ -165,3 +165,22 @@ def test_lstm_weights_that_do_not_fit_are_refused() -> None:
             LstmActor({"kind": "lstm-actor"}, {**t, **change}, 12, 4)
     with pytest.raises(ValueError, match="as many values a subflow"):
         LstmActor({"kind": "lstm-actor"}, t, 13, 4)
+
+
+def test_a_record_has_rows_of_outputs() -> None:
+    rows = single([1, 2], [3, 4])
+    network = Recorded({"kind": "recorded"}, {"outputs": rows}, 5, 2)
+    seen = np.zeros((3, 5), np.float32)
+    assert [network(seen)[0].tolist() for _ in range(3)] == [[1, 2], [3, 4], [3, 4]]
+    assert network(seen).shape == (3, 2)
+    for tensors, shapes in (
+        ({}, "none"),
+        ({"outputs": rows[:0]}, r"outputs \(0, 2\)"),
+        ({"outputs": rows[0]}, r"outputs \(2,\)"),
+        ({"outputs": rows, "more": rows}, r"outputs \(2, 2\), more \(2, 2\)"),
+        ({"outputs": rows[:, :1]}, r"outputs \(2, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=rf"a tensor outputs \(steps, 2\), not {shapes}$"):
+            Recorded({"kind": "recorded"}, tensors, 5, 2)
+    with pytest.raises(ValueError, match="network recorded: kind, and a tensor"):
+        Recorded({"kind": "recorded", "more": 1}, {"outputs": rows}, 5, 2)

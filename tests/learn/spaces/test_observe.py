@@ -68,9 +68,9 @@ VALUES: dict[str, Any] = {
 LAYERS = {"backlog_bytes": (3 * 1_039_000.0, 7.0), "slack_s": (10.0, 9.0)}
 
 
-def full(**more: Any) -> Any:
+def full(slot_s: float = 2.0, **more: Any) -> Any:
     """Of slots of 2 s."""
-    return shown(VALUES | more, LAYERS, {"slot_s": 2.0}, subflows=3, layers=2)
+    return shown(VALUES | more, LAYERS, {"slot_s": slot_s}, subflows=3, layers=2)
 
 
 def test_the_full_observation_place_by_place() -> None:
@@ -152,6 +152,14 @@ def test_the_full_observation_place_by_place() -> None:
         *("subflow0.change", "subflow1.change"),
         "slot",  # of no length and no light: as long as one another
     }
+
+
+def test_rates_are_of_the_slots_length() -> None:
+    seen = begun(FULL, subflows=2, layers=1).observe(full(slot_s=0.125))
+    first = named(FULL, seen, "subflow0.")
+    assert first["rate"] == pytest.approx(log10(1 + 8 * 50_000) / 10)
+    assert first["rate_share"] == pytest.approx(8 * 50_000 * 0.999 / (8 * 15 * MSS))
+    assert named(FULL, seen, "slot") == {"": 0.25}
 
 
 def test_trends_are_of_the_slot_before_and_changes_are_kept() -> None:
@@ -272,19 +280,19 @@ def measured(monkeypatch: pytest.MonkeyPatch, **rates: Any) -> tuple[MeasuredObs
     return observer, updates
 
 
-def paths(**more: Any) -> Any:
-    """Light takes 2 and 5 s, slots 1 s; half an hour has passed."""
+def paths(times: float = 1.0, **more: Any) -> Any:
+    """Light takes 2 and 5 s, slots 1 s; a minute has passed; or so many times as long."""
     subflow = {
         "established": (1, 0, 1),
         "link_up": (0, 1, 1),
-        "change_s": (10.0, 0, 0),
+        "change_s": (10.0 * times, 0, 0),
         "queue_bytes": (900.0, 100.0, 9),
-        "one_way_s": (2.0, 5.0, 0),
+        "one_way_s": (2.0 * times, 5.0 * times, 0),
         "inflight_segments": (6, 0.5, 9),
         "cwnd_segments": (12, 0, 9),
     }
-    layer = {"backlog_bytes": (500.0, 1500.0), "slack_s": (5.0, 50.0)}
-    episode = {"slot_s": 1.0, "time_s": 60.0}
+    layer = {"backlog_bytes": (500.0, 1500.0), "slack_s": (5.0 * times, 50.0 * times)}
+    episode = {"slot_s": times, "time_s": 60.0 * times}
     return shown(subflow | more, layer, episode, subflows=3, layers=2)
 
 
@@ -339,6 +347,19 @@ def test_the_measured_observation_place_by_place(monkeypatch: pytest.MonkeyPatch
     assert named(MEASURED, seen, "layer0.") == pytest.approx({"present": 1, "backlog": 0.5, "slack": 0.25})
     assert named(MEASURED, seen, "layer1.") == pytest.approx({"present": 0, "backlog": 1.5, "slack": 1.0})
     assert (seen[0] == seen[1]).all()
+
+
+@pytest.mark.parametrize("times", [1e-3, 1e3])
+def test_a_measured_observation_has_no_unit_of_time(monkeypatch: pytest.MonkeyPatch, times: float) -> None:
+    """A mission a thousand times as long, at as much lower rates, is seen alike; and one as much shorter."""
+    wanted = measured(monkeypatch)[0].observe(paths())
+    scaled, _ = measured(
+        monkeypatch,
+        rate=np.array([[300.0, 100.0, 0.0]] * 3) / times,
+        source_rate=np.full((3, 1), 200.0 / times),
+        delay_s=np.full(3, 20.0 * times),
+    )
+    assert scaled.observe(paths(times))[:2] == pytest.approx(wanted[:2], abs=1e-6)
 
 
 def test_what_is_not_known_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
