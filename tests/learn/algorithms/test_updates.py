@@ -408,6 +408,32 @@ def test_a_tables_rate_is_within_its_bounds_and_its_loss_the_mean_of_squares() -
     assert learner.table[rows[0], places[0]] == pytest.approx([1.25 - 0.25 * 0.75] * 4), "a quarter at least"
 
 
+def test_what_is_random_is_any_choice_alike() -> None:
+    """Of 2,000 actions, each of six choices some 333 times, of two 1,000 times: no fewer than five deviations below."""
+    table, recipe = make("iodst-q")
+    table.recipe = replace(recipe, epsilon=(1.0, 1.0))
+    settings = replace(RECIPES["iodst-dqn"].learner, hidden=(8,))
+    plain = dqn.Dqn(4, (6, 2), settings, seed=3)  # type: ignore[arg-type]
+    delayed_settings: Any = replace(RECIPES["iodst-dqn+"].learner, explore_for=1)  # type: ignore[call-arg]
+    delayed = delayed_dqn.DelayedDqn(4, (6, 2), delayed_settings, seed=3)
+    scheduler, _ = make("mpquic-rl")
+    own = np.zeros((2000, len(EPISODE_VALUES)))
+    own[:, EPISODE_VALUES.index("chunk_due_s")] = 1e6
+    chosen = {
+        "table": table.act(np.zeros((2000, 8), np.float32), own, 0)[:, [0, 2]],
+        "dqn": plain.act(np.zeros((2000, 4), np.float32), 1.0),
+        "delayed": delayed.act(np.zeros((2000, 4), np.float32), 1.0),
+    }
+    for name, actions in chosen.items():
+        for branch, choices in enumerate((6, 2)):
+            counts = np.bincount(actions[:, branch], minlength=choices)
+            assert len(counts) == choices and counts.min() > 2000 / choices - 5 * (2000 / choices) ** 0.5, (
+                name
+            )
+    counts = np.bincount(scheduler.act(np.zeros((2000, 10), np.float32), own, 0)[:, 0], minlength=7)
+    assert len(counts) == 7 and counts.min() > 2000 / 7 - 5 * (2000 / 7) ** 0.5
+
+
 def test_a_table_begins_with_holding_and_explores_as_often_as_is_said() -> None:
     learner, recipe = make("iodst-q")
     hold = recipe.environment["windows"].index((1.0, 0))
