@@ -140,7 +140,7 @@ def test_packets_are_counted_from_one_decision_to_the_next() -> None:
 def test_feedback_counts_for_the_slot_in_which_its_packets_left() -> None:
     """Decisions at 1, 2 and 3 s. The second tells of 5 packets of subflow 0 that left at 1.5 s, of which 2 are lost,
     and of 7 of subflow 2 that left at 2 s; the third of 4 of subflow 1 that left before all, and of none of 0."""
-    saw = [
+    saw: list[dict[str, list[float]]] = [
         {"heard": [0, 0, 0], "lost": [0, 0, 0], "sent_s": [0, 0, 0]},
         {"heard": [5, 0, 7], "lost": [2, 9, 0], "sent_s": [1.5, 1.0, 2.0]},
         {"heard": [0, 4, 1], "lost": [9, 3, 1], "sent_s": [1.5, 0.5, 3.5]},

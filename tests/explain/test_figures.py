@@ -197,7 +197,7 @@ def test_choices_have_a_row_each_in_the_colours_below_them(
     assert (box.x0, box.y0, box.x1, box.y1) == pytest.approx((left, bottom, 0.98, 1 - 0.1 / height))
     keys = _colours(LONG.choices())
     bars = [
-        (*(float(value) for value in path.get_extents().bounds), to_hex(bars.get_facecolor()[0]))
+        (*(float(value) for value in path.get_extents().bounds), to_hex(np.asarray(bars.get_facecolor())[0]))
         for bars in axes.collections
         for path in bars.get_paths()
     ]
@@ -212,7 +212,7 @@ def test_choices_have_a_row_each_in_the_colours_below_them(
     ]
     assert [bar[:4] for bar in bars] == [pytest.approx(place, abs=1e-9) for place, _ in wanted]
     assert [bar[4] for bar in bars] == [colour for _, colour in wanted]
-    assert {one.get_linewidth()[0] for one in axes.collections} == {0}
+    assert {np.asarray(one.get_linewidth())[0] for one in axes.collections} == {0}
     assert axes.get_xlim() == (0, 2.0) and axes.get_ylim() == pytest.approx((-1.6, 0.6))
     assert [
         (tick, label.get_text())
@@ -251,7 +251,7 @@ def test_a_rare_choice_is_grey(monkeypatch: pytest.MonkeyPatch) -> None:
         [[0] * 15] * 2,
     )
     figure, _ = drawn(monkeypatch, told, narrow=False)
-    faces = [to_hex(one.get_facecolor()[0]) for one in figure.axes[0].collections]  # type: ignore[index]
+    faces = [to_hex(np.asarray(one.get_facecolor())[0]) for one in figure.axes[0].collections]
     assert faces == [*COLOURS, NOT_PLAYED]
 
 

@@ -14,14 +14,16 @@ from dstcc import engine
 from dstcc.coded.seen import Seen
 from dstcc.coded.shown import seen_of
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
-from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
+from dstcc.engine.coded_stepper import CODED_EPISODE_VALUES, CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.config import NEVER_NS, Restarts
 from dstcc.engine.stepper import RUNNING
 from dstcc.forecast import own
 from dstcc.forecast.own import Own, OwnDecider, forecaster, own_mission
+from dstcc.forecast.pilot import Decider
 from dstcc.forecast.sender import Forecasting
 from dstcc.learn.policies.controller import Decided
 from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
+from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
 STEADY: dict[str, Any] = {"packet": 0.03}
 RISING: dict[str, Any] = {"table": [[0, 1e-3], [900, 1e-3], [1000, 0.25]]}
@@ -402,7 +404,7 @@ def test_evidence_is_of_spans_in_round_trips() -> None:
     """Of 120 s; the third slot comes two slots of 6 s after the first, whose span is the first one's own. Of what is
     heard the first subflow has none in the last."""
     decider, spans = two_links(), []
-    decider._evidence.hear = lambda heard, lost, runs, span: spans.append(  # type: ignore[method-assign]
+    decider._evidence.hear = lambda heard, lost, runs, span: spans.append(  # type: ignore[assignment, method-assign]
         (heard.tolist(), lost.tolist(), runs.tolist(), span.tolist())
     )
     for number, heard in ((1, 300.0), (3, 300.0), (4, 0.0)):
@@ -420,8 +422,8 @@ def test_what_it_is_told_of_a_slot_is_what_the_engine_says() -> None:
     layer = np.zeros((1, 3, len(CODED_LAYER_VALUES)))
     layer[0, :, CODED_LAYER_VALUES.index("block_source")] = 12, 10, 0
     layer[0, :, CODED_LAYER_VALUES.index("block_repair")] = 4, 0, 7
-    episode = np.zeros((1, len(own.CODED_EPISODE_VALUES)))
-    episode[0, own.CODED_EPISODE_VALUES.index("loss_share")] = 0.125
+    episode = np.zeros((1, len(CODED_EPISODE_VALUES)))
+    episode[0, CODED_EPISODE_VALUES.index("loss_share")] = 0.125
     stepper: Any = SimpleNamespace(
         subflow_values=subflow, layer_values=layer, episode_values=episode, time_s=lambda trial: 6.0 + trial
     )
@@ -485,5 +487,5 @@ def test_who_decides_is_made_of_the_shipped_part_or_of_a_file() -> None:
     other, whole = own.part_of(forecaster(), config)
     assert other is forecaster() and whole.rate_bytes.tolist() == [[15_625.0]]
     assert isinstance(own.decider_of(own.PART, known, own=True), OwnDecider)
-    assert isinstance(own.decider_of(own.PART, whole, own=False), own.Decider)
-    assert Own().most == (own.MAX_SUBFLOWS, own.MAX_LAYERS) and Own().knows == ("queue", "contacts")
+    assert isinstance(own.decider_of(own.PART, whole, own=False), Decider)
+    assert Own().most == (MAX_SUBFLOWS, MAX_LAYERS) and Own().knows == ("queue", "contacts")

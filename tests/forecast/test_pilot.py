@@ -85,7 +85,7 @@ def test_slots_of_the_guard_are_counted(fleet: Fleet) -> None:
     decider = Decider(policy(), trial_mission(config))
     pilot = CodedPilot(policy(), config, fleet.layers, None)
     fallen = iter((True, False, True, True))
-    decider.sender.decide = lambda _: setattr(decider.sender, "fallen", np.array([next(fallen)]))  # type: ignore[assignment, method-assign, return-value, func-returns-value]
+    decider.sender.decide = lambda _: setattr(decider.sender, "fallen", np.array([next(fallen)]))  # type: ignore[assignment, method-assign]
     for count in (1, 1, 2, 3):
         decider.decide(pilot.stepper)
         assert decider.fallen == count

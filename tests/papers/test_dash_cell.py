@@ -200,13 +200,13 @@ def test_the_server_hears_what_the_client_has_in_its_buffer(path: Path) -> None:
     one = network(path, policy=policy(), exploring=HOW)
     heard: list[Any] = []
     assert one.explorer is not None and one._server is not None
-    one.explorer.hear = lambda released, rich: heard.append((released.tolist(), rich.tolist()))  # type: ignore[method-assign]
+    one.explorer.hear = lambda released, rich: heard.append((released.tolist(), rich.tolist()))  # type: ignore[assignment, method-assign]
 
     def carry(_config: Any, requests: Any) -> Any:
         heard.append(requests)
         return SimpleNamespace(objects=SimpleNamespace(complete_ns=np.array([1, 2, 3])))
 
-    one._server.carry = carry  # type: ignore[method-assign]
+    one._server.carry = carry  # type: ignore[assignment, method-assign]
     assert one.carry(ASKED).whole_ns.tolist() == [1, 2, 3]
     released = [50 * MS, 650 * MS, 1250 * MS]
     assert heard == [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 
@@ -392,20 +393,24 @@ def looked(axes: Axes, colour: str) -> list[tuple[Any, ...]]:
     ]
 
 
+def width_of(drawn: Collection) -> float:
+    return float(np.asarray(drawn.get_linewidth())[0])
+
+
 def test_marks_are_of_these_sizes() -> None:
     values = {(name, x, seed): 1.0 + seed for name in COLOURS for x in (1.0, 2.0) for seed in (1, 2)}
     axes = drawn(results("lines", values, points=(1.0, 2.0)))
     assert looked(axes, "#ff0000") == [(1.5, "o", 3.5, None)]
-    assert [(band.get_alpha(), band.get_linewidth()[0]) for band in axes.collections] == [(0.15, 0.0)] * 2
+    assert [(band.get_alpha(), width_of(band)) for band in axes.collections] == [(0.15, 0.0)] * 2
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
     one = drawn(results("lines", {("ours", 1.0, seed): float(seed) for seed in (1, 2)}, points=(1.0,)))
-    assert one.collections[0].get_linewidth()[0] == 1.2
+    assert width_of(one.collections[0]) == 1.2
     axes = drawn(results("dots", {("ours", 0.0, seed): float(seed) for seed in (1, 2)}))
     (mark,) = axes.lines
     assert (mark.get_marker(), mark.get_markersize()) == ("o", 5.0)
-    assert axes.collections[0].get_linewidth()[0] == 1.5
+    assert width_of(axes.collections[0]) == 1.5
     axes = drawn(results("bars", {("ours", 0.0, seed): float(seed) for seed in (1, 2)}))
-    assert axes.collections[0].get_linewidth()[0] == 1.0
+    assert width_of(axes.collections[0]) == 1.0
     axes = drawn(results("boxes", {(name, 0.0, 1): {"y": [1.0, 2.0]} for name in COLOURS}))
     assert {width for width, *_ in looked(axes, "#ff0000")} == {2.0, 1.0}
     axes = drawn(results("curve", {("ours", 0.0, 1): {"y": [1.0, 2.0]}}))
@@ -416,14 +421,17 @@ def test_marks_are_of_these_sizes() -> None:
     compared = Canvas().add_subplot()
     _compare(compared, [row((1.0, 2.0), 1.5, 1.2, 1.8), row(3.0, 3.0)])
     assert [line.get_markersize() for line in compared.lines[:-1]] == [4.5, 6.0, 4.5]
-    assert [(each.get_linewidth()[0], each.get_alpha()) for each in compared.collections] == [
+    assert [(width_of(each), each.get_alpha()) for each in compared.collections] == [
         (5.0, 0.4),
         (1.2, None),
     ]
     zero = compared.lines[-1]
-    assert (list(zero.get_xdata()), zero.get_color(), zero.get_linewidth(), zero.get_zorder()) == (
-        *([0, 0], GRID, 1.0, 0),
-    )
+    assert (
+        np.asarray(zero.get_xdata()).tolist(),
+        zero.get_color(),
+        zero.get_linewidth(),
+        zero.get_zorder(),
+    ) == (*([0, 0], GRID, 1.0, 0),)
 
 
 def test_the_limits_leave_half_a_place_at_either_end() -> None:
@@ -468,7 +476,10 @@ def test_layers_are_stacked_from_all_of_them_to_none() -> None:
     layers = {"layers_played.none": 0.25, "layers_played.0": 0.5, "layers_played.1": 0.25, "y": 7.0}
     less = layers | {"layers_played.1": None, "layers_played.0": 0.75}
     given = results("stack", {}, times=3.0)
-    outcomes = {("ours", 0.0, 1): Outcome(dict(layers)), ("theirs", 0.0, 1): Outcome(dict(less))}
+    outcomes: dict[tuple[str, float | str, int], Outcome] = {
+        ("ours", 0.0, 1): Outcome(dict(layers)),
+        ("theirs", 0.0, 1): Outcome(dict(less)),
+    }
     with rc_context({"axes.grid": True}):
         axes = drawn(Results(given.figure, False, outcomes))
     bars = [
@@ -497,7 +508,7 @@ def test_layers_are_stacked_from_all_of_them_to_none() -> None:
 @pytest.mark.parametrize("kind", ["lines", "curve"])
 def test_an_axis_begins_at_zero_unless_it_is_logarithmic_or_a_curves(kind: str) -> None:
     made = {"y": 40.0} if kind == "lines" else {}
-    values = {("ours", x, 1): Outcome(made, {"y": [40.0, 50.0]}) for x in (1.0, 1000.0)}
+    values: Any = {("ours", x, 1): Outcome(made, {"y": [40.0, 50.0]}) for x in (1.0, 1000.0)}
     for log in (False, True):
         given = results(kind, {}, points=(1.0, 1000.0), log_y=log, log_x=log)
         axes = drawn(Results(given.figure, False, values))

@@ -12,6 +12,7 @@ from dstcc.algorithms import POLICIES
 from dstcc.errors import DstccError, InputError
 from dstcc.papers import trial_cell
 from dstcc.papers.cells import Outcome
+from dstcc.papers.probes import PROBES
 from dstcc.papers.trial_cell import TrialCell, policy_digest
 from dstcc.run.trials import Trial, trial_keys
 from tests.quick import QUICK
@@ -80,8 +81,8 @@ def test_a_cell_keeps_metrics_and_what_its_probes_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "s.toml").write_text(QUICK)
-    monkeypatch.setitem(trial_cell.PROBES, "first", lambda *_: Outcome({"a": 1.0}, {"x": [1.0]}))
-    monkeypatch.setitem(trial_cell.PROBES, "second", lambda *_: Outcome({"b": 2.0}, {"y": [2.0]}))
+    monkeypatch.setitem(PROBES, "first", lambda *_: Outcome({"a": 1.0}, {"x": [1.0]}))
+    monkeypatch.setitem(PROBES, "second", lambda *_: Outcome({"b": 2.0}, {"y": [2.0]}))
     seen = TrialCell(tmp_path / "s.toml", (), "cubic", 1, ("first", "second")).run(tmp_path)
     assert (seen.values["a"], seen.values["b"], seen.series) == (1.0, 2.0, {"x": [1.0], "y": [2.0]})
     assert seen.values["playback_ratio"] == 1.0  # 16 kbit/s over a link of 1 Mbit/s

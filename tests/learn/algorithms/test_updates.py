@@ -84,7 +84,7 @@ def test_updates_are_due_where_a_multiple_was_passed_after_the_warm_up() -> None
 
 def test_layers_begin_within_the_root_of_what_goes_into_them() -> None:
     """U(-b, b), b = 1 / sqrt(fan in), of every layer; the same draws give the same."""
-    layers = torches.chain((50, 30, 20), torch.Generator().manual_seed(1))
+    layers: Any = torches.chain((50, 30, 20), torch.Generator().manual_seed(1))
     assert [(layer.in_features, layer.out_features) for layer in layers] == [(50, 30), (30, 20)]
     network = dqn.Network(50, (3, 2), (30, 20), seed=1)
     linears = (*network.hidden, network.advantage)
@@ -95,7 +95,7 @@ def test_layers_begin_within_the_root_of_what_goes_into_them() -> None:
         weight, bound = layer.weight.detach().abs(), layer.in_features**-0.5
         assert weight.max() <= bound and layer.bias.detach().abs().max() <= bound
         assert weight.max() > (0.98 if weight.numel() > 50 else 0.8) * bound and weight.min() < 0.1 * bound
-    again = torches.chain((50, 30, 20), torch.Generator().manual_seed(1))
+    again: Any = torches.chain((50, 30, 20), torch.Generator().manual_seed(1))
     assert all((a.weight == b.weight).all() for a, b in zip(layers, again, strict=True))
     assert all((a.bias == b.bias).all() for a, b in zip(layers, again, strict=True))
 
@@ -193,7 +193,12 @@ def test_a_rollout_is_kept_slot_by_slot_and_learned_from_when_it_is_full(
     learner, recipe = make("pbq", slots=3, epochs=2, batch=5)
     own = np.zeros((4, len(EPISODE_VALUES)))
     updates: list[dict[str, torch.Tensor]] = []
-    monkeypatch.setattr(learner, "_update", lambda batch: updates.append(batch) or torch.tensor(7.0))
+
+    def update(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        updates.append(batch)
+        return torch.tensor(7.0)
+
+    monkeypatch.setattr(learner, "_update", update)
     for number in range(4):
         ends = np.array([number == 1, False, False, number == 0])
         one = slot(terminated=ends & [True, True, True, False], done=ends)
@@ -236,8 +241,8 @@ def test_ddpgs_update_is_that_of_critic_then_actor_then_copies() -> None:
     )
     assert isinstance(learner, ddpg.Ddpg)
     with torch.no_grad():
-        for copy in learner._targets:
-            for parameter in copy.parameters():
+        for target in learner._targets:
+            for parameter in target.parameters():
                 parameter.mul_(1.5)
     learner.recipe = replace(learner.recipe, warm_up=10**9)
     ends = np.array([False, True, False, False] * 2)
@@ -318,11 +323,12 @@ def test_ddpgs_noise_falls_in_a_line_and_updates_come_as_they_are_due(
 
 
 def test_dqns_update_is_the_mean_of_squares_by_adam_and_the_copy_is_renewed() -> None:
+    given: Any = RECIPES["iodst-dqn"].learner
     settings = replace(
-        RECIPES["iodst-dqn"].learner, hidden=(8,), batch=16, buffer=64, target_every=2, max_grad_norm=0.05,
+        given, hidden=(8,), batch=16, buffer=64, target_every=2, max_grad_norm=0.05,
         discount=0.9, learning_rate=1e-2, double=False,
     )  # fmt: skip
-    learner = dqn.Dqn(4, (3, 2), settings, seed=3)  # type: ignore[arg-type]
+    learner = dqn.Dqn(4, (3, 2), settings, seed=3)
     learner.remember(
         {
             "observation": DRAWS.normal(size=(40, 4)).astype(np.float32),
@@ -345,18 +351,18 @@ def test_dqns_update_is_the_mean_of_squares_by_adam_and_the_copy_is_renewed() ->
     assert found == pytest.approx(float(loss.detach()), rel=1e-5) and learner.updates == 1
     same(learner.online.parameters(), adams(before.online.parameters(), loss, 1e-2, 0.05), 2e-4)
     same(learner.target.parameters(), [one.detach() for one in before.target.parameters()], 0.0)
-    second = deepcopy(learner)
-    drawn = second.replay.sample(second._draw, 16)
+    again = deepcopy(learner)
+    drawn = again.replay.sample(again._draw, 16)
     batch = {name: torch.from_numpy(values) for name, values in drawn.items()}
-    own = second.online(batch["observation"]).gather(1, batch["action"].long() + second._starts)
+    own = again.online(batch["observation"]).gather(1, batch["action"].long() + again._starts)
     gradients = torch.autograd.grad(
-        (own - second._td_target(batch)[:, None]).square().mean(), list(second.online.parameters())
+        (own - again._td_target(batch)[:, None]).square().mean(), list(again.online.parameters())
     )
     norm = torch.sqrt(sum((one.square().sum() for one in gradients), torch.zeros(())))
     learner.learn()
     for parameter, gradient in zip(learner.online.parameters(), gradients, strict=True):
         assert parameter.grad is not None
-        assert torch.allclose(parameter.grad, gradient * min(1.0, 0.05 / norm), atol=1e-6)
+        assert torch.allclose(parameter.grad, gradient * min(1.0, 0.05 / float(norm)), atol=1e-6)
     same(learner.target.parameters(), [one.detach() for one in learner.online.parameters()], 0.0)
     assert not any(one.requires_grad for one in learner.target.parameters())
 
@@ -412,8 +418,8 @@ def test_what_is_random_is_any_choice_alike() -> None:
     """Of 2,000 actions, each of six choices some 333 times, of two 1,000 times: no fewer than five deviations below."""
     table, recipe = make("iodst-q")
     table.recipe = replace(recipe, epsilon=(1.0, 1.0))
-    settings = replace(RECIPES["iodst-dqn"].learner, hidden=(8,))
-    plain = dqn.Dqn(4, (6, 2), settings, seed=3)  # type: ignore[arg-type]
+    given: Any = RECIPES["iodst-dqn"].learner
+    plain = dqn.Dqn(4, (6, 2), replace(given, hidden=(8,)), seed=3)
     delayed_settings: Any = replace(RECIPES["iodst-dqn+"].learner, explore_for=1)  # type: ignore[call-arg]
     delayed = delayed_dqn.DelayedDqn(4, (6, 2), delayed_settings, seed=3)
     scheduler, _ = make("mpquic-rl")

@@ -261,17 +261,22 @@ def flow_stepper(**flow: float) -> Any:
 def test_a_flows_policy_sees_its_own_sender_and_what_its_application_wrote() -> None:
     """Nothing before it started, and until it has observed anything it decides nothing."""
     one = Beside(doubling(), 1, bottleneck(Flow()))
+    clocks: list[Any] = []
+    choices: list[Any] = []
+    chosen = iter((np.array([1]), None))
+
+    def choose(seen: Any) -> Any:
+        choices.append(seen)
+        return next(chosen)
+
     decides: Any = SimpleNamespace(
         subflow_values=np.zeros((1, 1, len(SUBFLOW_VALUES))),
         layer_values=np.zeros((1, 1, len(LAYER_VALUES))),
         clock=lambda *times: clocks.append(times),
         observe=lambda: "observed",
-        choose=lambda seen: choices.append(seen) or next(chosen),
+        choose=choose,
         decode=lambda _: SimpleNamespace(alpha_q16=np.array([[7, 8]]), beta=np.array([[3, 4]])),
     )
-    clocks: list[Any] = []
-    choices: list[Any] = []
-    chosen = iter((np.array([1]), None))
     one._decides = decides
     early = flow_stepper(age_s=3.0)
     one.observe(early)

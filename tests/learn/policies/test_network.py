@@ -109,7 +109,9 @@ def test_a_missing_table_and_a_further_key_are_refused() -> None:
     with pytest.raises(ValueError, match="tensor table: missing"):
         ActionValues({"kind": "table", "edges": [[0.0]]}, {}, 1, 3)
     with pytest.raises(ValueError, match="network table: kind"):
-        ActionValues({"kind": "table", "edges": [[0.0]], "more": 1}, {"table": np.zeros((2, 3))}, 1, 3)
+        ActionValues(
+            {"kind": "table", "edges": [[0.0]], "more": 1}, {"table": np.zeros((2, 3), np.float32)}, 1, 3
+        )
 
 
 def sigmoid(x: float) -> float:
@@ -154,13 +156,14 @@ def test_an_lstm_runs_over_the_subflows_that_are_there() -> None:
 
 def test_lstm_weights_that_do_not_fit_are_refused() -> None:
     t = lstm()
-    for change, words in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"lstm.weight_hh": np.zeros((8, 3), np.float32)}, r"lstm.weight_hh \(8, 3\): not"),
         ({"lstm.weight_ih": np.zeros((8, 4), np.float32)}, r"lstm.weight_ih \(8, 4\)"),
         ({"lstm.more": np.zeros(1, np.float32)}, "lstm.weight_ih, lstm.weight_hh and lstm.bias"),
         ({"layers.0.weight": np.zeros((1, 6), np.float32)}, "do not take 5 values"),
         ({"layers.0.weight": np.zeros((2, 5)), "layers.0.bias": np.zeros(2)}, "puts out 2 values"),
-    ):
+    )
+    for change, words in cases:
         with pytest.raises(ValueError, match=words):
             LstmActor({"kind": "lstm-actor"}, {**t, **change}, 12, 4)
     with pytest.raises(ValueError, match="as many values a subflow"):

@@ -67,7 +67,7 @@ def board(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> list[Any]:
         def close(self) -> None:
             calls.append("close")
 
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
     monkeypatch.setattr(curves, "find_spec", lambda _: object() if there else None)
     return calls
 

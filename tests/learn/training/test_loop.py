@@ -85,7 +85,7 @@ def run(folder: Path, **options: Any) -> Any:
         made.append(Made(seed))
         return made[-1]
 
-    return carry_out(lambda saved: ("made", Recipe(), begin), folder, **options), made[0]  # type: ignore[arg-type, return-value]
+    return carry_out(lambda saved: ("made", Recipe(), begin), folder, **options), made[0]
 
 
 def test_it_goes_on_to_its_end_and_says_how_fast_it_was(tmp_path: Path) -> None:

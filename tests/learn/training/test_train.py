@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,7 +192,7 @@ def test_training_seeds_are_nobody_else_s():
 
 @pytest.mark.parametrize(("score", "chosen"), [(0.4, "best"), (0.5, "best"), (0.6, "last")])
 def test_the_last_weights_are_the_policy_where_they_are_better_than_any_before(score, chosen):
-    made = SimpleNamespace(
+    made: Any = SimpleNamespace(
         policy=lambda: "last",
         best=(0.5, {}),
         best_policy=lambda: "best",
@@ -216,13 +217,13 @@ def test_the_last_weights_are_the_policy_where_they_are_better_than_any_before(s
 )
 def test_a_training_ends_with_its_steps_or_three_evaluations_after_the_best(scores, steps, reason):
     points = [SimpleNamespace(score=score) for score in scores]
-    made = SimpleNamespace(steps=steps, points=points, recipe=SimpleNamespace(patience=3))
+    made: Any = SimpleNamespace(steps=steps, points=points, recipe=SimpleNamespace(patience=3))
     assert Training.finished(made, 100) == reason
 
 
 def test_an_evaluation_is_due_where_a_multiple_was_passed():
     """Of 100, with steps of 40 at once."""
-    made = SimpleNamespace(
+    made: Any = SimpleNamespace(
         recipe=SimpleNamespace(evaluate_every=100), fleet=SimpleNamespace(count=40), _evaluate=lambda: "point"
     )
     due = []
