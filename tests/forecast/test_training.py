@@ -16,10 +16,11 @@ from dstcc.forecast import histories
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.learner import Forecaster
 from dstcc.forecast.recipe import Recipe
-from dstcc.forecast.training import VALIDATION, train
+from dstcc.forecast.training import VALIDATION, Training, train
 from dstcc.learn.algorithms.streams import generator
 from dstcc.learn.training.checkpoint import load_checkpoint
 from dstcc.learn.training.loop import Interrupted, Trained
+from dstcc.scenario import load_scenario
 from dstcc.train import algorithm_of
 
 from .made import write
@@ -63,6 +64,17 @@ def test_a_training_begins_with_no_update(tmp_path: Path) -> None:
         go(tmp_path, stop=lambda: True)
     document = load_checkpoint(tmp_path / "run")[1]
     assert (document["updates"], document["steps"], document["points"]) == (0, 0, [])
+
+
+def test_two_steps_change_every_weight(tmp_path: Path) -> None:
+    """The first one that of the last layer only, which begins at zero."""
+    training = Training(load_scenario(write(tmp_path)), TINY, seed=1, device="cpu")
+    before = {name: value.detach().clone() for name, value in training.network.named_parameters()}
+    for _ in range(2):
+        training.step()
+    assert training.steps == 2 * TINY.batch
+    for name, value in training.network.named_parameters():
+        assert not torch.equal(value, before[name]), name
 
 
 def test_another_seed_is_another_training_and_no_batch_is_the_validations(tmp_path: Path) -> None:

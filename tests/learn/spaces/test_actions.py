@@ -216,6 +216,8 @@ def test_an_option_that_no_space_has_is_named() -> None:
 def test_a_joint_space_that_explodes_is_refused_by_its_size() -> None:
     with pytest.raises(ValueError, match="859,963,392 joint actions for 8 subflows and 3 layers"):
         JointActions(subflows=8, layers=3)
+    with pytest.raises(ValueError, match="a decision holds for 1 to 256 slots"):
+        JointActions(subflows=2, layers=3, hold=0)
 
 
 def test_greedy_takes_the_best_of_each_branch() -> None:
