@@ -50,6 +50,30 @@ NEAR_DEG = 5.0
 """Angle from the Sun at which scintillation begins."""
 # Okabe and Ito (2008): colours that colour-blind readers tell apart
 BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#009e73", "#676d78", "#1b2430"
+STYLES: dict[str, dict[str, Any]] = {
+    "rate": {"color": BLUE, "lw": 1.6},
+    "light time": {"color": ORANGE, "lw": 1.6},
+    "losses": {"color": GREEN, "lw": 1.6},
+    "band": {"color": BLUE, "alpha": 0.18, "lw": 0},
+    "cap": {"color": GREY, "lw": 1, "ls": (0, (4, 3))},
+    "hidden": {"color": BLUE, "alpha": 0.35, "lw": 1},
+    "passes": {"color": BLUE, "ls": "", "marker": ".", "ms": 2},
+    "frames": {"color": BLUE, "lw": 1.6},
+    "packets": {"color": BLUE, "lw": 1.2, "ls": (0, (4, 2))},
+    "clamped": {"color": GREY, "lw": 1.6, "ls": (0, (1.5, 1.5))},
+    "rows": {"ms": 5, "capsize": 2, "lw": 1},
+    "near the Sun": {"color": "#e69f00", "alpha": 0.22, "lw": 0},
+    "alignment": {"color": GREY, "lw": 0.8, "ls": (0, (2, 2))},
+    "name": {"va": "top", "color": INK, "fontsize": 8},
+    "title": {"loc": "left", "fontsize": 10, "color": INK},
+    "caption": {"fontsize": 8, "color": GREY},
+}
+"""What each thing looks like."""
+BEYOND = 0.12
+"""Of a table's range is drawn on either side, in which it is clamped."""
+OUTWARDS = (-1, 0, 0, 0, 1)
+HEIGHTS = (3, 2, 1.6, 1.6)
+"""Of a link's panels, in shares."""
 RC: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -59,6 +83,7 @@ RC: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "dstcc",
+    "savefig.dpi": 144,
 }
 
 
@@ -81,31 +106,30 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     with _figure(path, (9, 7.2), force) as figure:
-        top, volume, middle, bottom = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 1.6, 1.6))
+        top, volume, middle, bottom = figure.subplots(len(HEIGHTS), sharex=True, height_ratios=HEIGHTS)
         used = states[1].sun_earth_probe_deg >= where.conjunction_deg
         low, line, high = (np.where(used, state.rate_bps / 1e3, np.nan) for state in states)
-        top.fill_between(dates, low, high, color=BLUE, alpha=0.18, lw=0)
-        top.plot(dates, line, color=BLUE, lw=1.6)
-        top.axhline(down.max_rate_bps / 1e3, color=GREY, lw=1, ls=(0, (4, 3)))
+        top.fill_between(dates, low, high, **STYLES["band"])
+        top.plot(dates, line, **STYLES["rate"])
+        top.axhline(down.max_rate_bps / 1e3, **STYLES["cap"])
         highest = max(float(state.rate_bps.max()) for state in states) / 1e3
         top.set_ylim(bottom=0, top=1.15 * highest)  # room for the names of conjunctions above the cap
         top.set_ylabel("rate down, kb/s")
         top.yaxis.set_major_formatter("{x:,.0f}")
-        top.set_title(f"{profile.name}: {profile.summary}", loc="left", fontsize=10, color=INK)
+        top.set_title(f"{profile.name}: {profile.summary}", **STYLES["title"])
         angles = f"elevation {ELEVATIONS_DEG[1]}° (band {ELEVATIONS_DEG[0]}° to {ELEVATIONS_DEG[2]}°)"
         caption = (
             f"{angles}; dashed: what the equipment can do; shaded: Sun within {NEAR_DEG:g}°, darker: not used\n"
             f"a pass: from rise to set, at the rate that holds for all of it{_hidden(profile)}"
         )
-        figure.supxlabel(caption, fontsize=8, color=GREY)
+        figure.supxlabel(caption, **STYLES["caption"])
         _volumes(volume, profile, start, days * DAY_S)
         unit, seconds = ("min", 60.0) if states[1].one_way_s.max() > 120 else ("s", 1.0)
-        middle.plot(dates, states[1].one_way_s / seconds, color=ORANGE, lw=1.6)
+        middle.plot(dates, states[1].one_way_s / seconds, **STYLES["light time"])
         middle.set_ylabel(f"one way, {unit}")
         middle.set_ylim(bottom=0)
-        bottom.plot(
-            dates, np.where(used, np.maximum(states[1].frame_error_rate, 1e-12), np.nan), color=GREEN, lw=1.6
-        )
+        lost = np.maximum(states[1].frame_error_rate, 1e-12)
+        bottom.plot(dates, np.where(used, lost, np.nan), **STYLES["losses"])
         bottom.set_ylim(1e-6, 2)
         bottom.set_yscale("log")
         bottom.yaxis.set_major_formatter("{x:g}")
@@ -126,8 +150,8 @@ def _volumes(axes: Axes, profile: Profile, start: datetime, duration_s: float) -
     least = np.array([one.least_bytes for one in whole]) / 1e6
     scale, unit = (1e3, "GB") if most.max(initial=0.0) > 2000 else (1.0, "MB")
     if whole and whole[0].hidden_share:
-        axes.vlines(dates, least / scale, most / scale, color=BLUE, alpha=0.35, lw=1)
-    axes.plot(dates, most / scale, ".", color=BLUE, ms=2)
+        axes.vlines(dates, least / scale, most / scale, **STYLES["hidden"])
+    axes.plot(dates, most / scale, **STYLES["passes"])
     axes.set_ylim(bottom=0)
     axes.set_ylabel(f"a pass, {unit}")
 
@@ -138,30 +162,27 @@ def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES, *, force:
     check_picture(path)
     known = code(name)
     low, high = known.range_db if name != UNCODED else (0.0, 12.0)
-    room = 0.12 * (high - low)
+    room = BEYOND * (high - low)
     with _figure(path, (7.5, 5), force) as figure:
         axes = figure.subplots()
         at = np.linspace(low, high, 800)
         what = "bit errors" if known.frame_bits == 1 else f"frames of {known.frame_bits} bits lost"
-        axes.plot(at, known.frame_error_rate(at), color=BLUE, lw=1.6, label=what)
+        axes.plot(at, known.frame_error_rate(at), **STYLES["frames"], label=what)
         packets = known.packet_loss(at, packet_bytes)
-        axes.plot(
-            at, packets, color=BLUE, lw=1.2, ls=(0, (4, 2)), label=f"packets of {packet_bytes} bytes lost"
-        )
-        for edge, ends in ((low, (low - room, low)), (high, (high, high + room))):
-            held = np.array([edge, edge])
-            label = "clamped outside the table" if edge == high and name != UNCODED else None
-            if name != UNCODED:
-                axes.plot(
-                    ends, known.frame_error_rate(held), color=GREY, lw=1.6, ls=(0, (1.5, 1.5)), label=label
-                )
+        axes.plot(at, packets, **STYLES["packets"], label=f"packets of {packet_bytes} bytes lost")
+        if name != UNCODED:
+            edges = np.array([low, low, np.nan, high, high])
+            beyond = edges + room * np.array(OUTWARDS)
+            axes.plot(
+                beyond, known.frame_error_rate(edges), **STYLES["clamped"], label="clamped outside the table"
+            )
         _points(axes, name)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(bottom=min(5e-6, 0.3 * float(known.frame_error_rate(high))), top=2)
         axes.set_xlabel("Eb/N0, dB")
         axes.set_ylabel("error rate")
-        axes.set_title(f"{name}: rate {known.rate:.3f}", loc="left", fontsize=10, color=INK)
+        axes.set_title(f"{name}: rate {known.rate:.3f}", **STYLES["title"])
         axes.legend(loc="lower left")
 
 
@@ -207,7 +228,7 @@ def _points(axes: Axes, name: str) -> None:
         spread = 2 * np.sqrt(rates * (1 - rates) / frames) if kind == "simulated" else np.zeros_like(rates)
         fer, low, high = (of_frames(name, np.clip(rates + side * spread, 0, 1)) for side in (0, -1, 1))
         axes.errorbar(
-            at, fer, yerr=(fer - low, high - fer), fmt=marker, color=colour, ms=5, capsize=2, lw=1, label=kind
+            at, fer, yerr=(fer - low, high - fer), fmt=marker, color=colour, label=kind, **STYLES["rows"]
         )
 
 
@@ -224,17 +245,15 @@ def _mark(
         for windows in near:
             for begin, end in windows:
                 span: Any = [start + timedelta(seconds=at) for at in (begin, end)]
-                axes.axvspan(*span, color="#e69f00", alpha=0.22, lw=0)
+                axes.axvspan(*span, **STYLES["near the Sun"])
         for alignment in alignments:
             when: Any = start + timedelta(seconds=alignment.t_s)
-            axes.axvline(when, color=GREY, lw=0.8, ls=(0, (2, 2)))
+            axes.axvline(when, **STYLES["alignment"])
     for alignment in alignments:
         when = start + timedelta(seconds=alignment.t_s)
         name = MOON.get(alignment.kind, alignment.kind) if moon else alignment.kind
         text = f" {name}, {alignment.sep_deg:.1f}° from the Sun" if "conj" in alignment.kind else f" {name}"
-        all_axes[0].annotate(
-            text, (when, 0.99), xycoords=("data", "axes fraction"), va="top", color=INK, fontsize=8
-        )
+        all_axes[0].annotate(text, (when, 0.99), xycoords=("data", "axes fraction"), **STYLES["name"])
 
 
 def _no_picture(path: Path) -> str | None:
@@ -268,4 +287,4 @@ def _figure(path: Path, size_in: tuple[float, float], force: bool) -> Iterator[F
         # without a date, so that the same link gives the same file
         metadata = {"Date": None, "Creator": mark} if form == "svg" else {"Software": mark}
         with atomic_file(path, replaces=PICTURE if force else None) as temporary:
-            figure.savefig(temporary, format=form, dpi=144, metadata=metadata)
+            figure.savefig(temporary, format=form, metadata=metadata)

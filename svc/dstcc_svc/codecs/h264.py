@@ -101,7 +101,7 @@ def slice_kind(data: bytes) -> tuple[int, int, int]:
     """
     for nal in nal_units(data):
         if nal.type in (NAL_SLICE, NAL_IDR):
-            reader = BitReader(unescape(data[nal.start + 1 : min(nal.end, nal.start + 24)]))
+            reader = BitReader(unescape(data[nal.start + 1 : nal.end]))
             reader.ue()  # first_mb_in_slice
             return nal.type, nal.ref_idc, reader.ue() % 5
     raise ValueError("an access unit without a slice")

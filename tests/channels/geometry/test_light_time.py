@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from dstcc_channels.data import rows
 from dstcc_channels.geometry import BODIES, LIGHT_M_S, distance_m, light_time_s, sight_m
 from dstcc_channels.geometry import de421 as kernel
-from dstcc_channels.geometry.kepler import eccentric_anomaly
+from dstcc_channels.geometry.kepler import eccentric_anomaly, position_m
 from dstcc_channels.geometry.light_time import NODE_S
-from dstcc_channels.geometry.times import TT_MINUS_TAI_S, tai_minus_utc_s
+from dstcc_channels.geometry.times import TT_MINUS_TAI_S, tai_minus_utc_s, tdb_s
 
 from dstcc.errors import InputError, MissingCapabilityError
 
@@ -112,6 +114,96 @@ def test_answers_have_the_shape_of_the_times():
     assert light_time_s("earth", "mars", START, 0.0).shape == ()
     assert light_time_s("earth", "mars", START, []).shape == (0,)
     assert light_time_s("earth", "mars", START, [[0.0, 1.0, 2.0]]).shape == (1, 3)
+
+
+def test_the_moon_is_the_books():
+    """Montenbruck and Gill, "Satellite Orbits", equations 3.47 to 3.51, angles in degrees and seconds of arc."""
+    for at in (datetime(1975, 4, 2), datetime(2000, 1, 1, 12), datetime(2026, 11, 21), datetime(2049, 8, 30)):
+        t = tdb_s(at) / (36525 * DAY_S)
+        mean = 218.31617 + 481267.88088 * t - 1.3972 * t
+        l, ls, f, d = (  # noqa: E741
+            134.96292 + 477198.86753 * t,
+            357.52543 + 35999.04944 * t,
+            93.27283 + 483202.01873 * t,
+            297.85027 + 445267.11135 * t,
+        )
+
+        def sin(degrees):
+            return math.sin(math.radians(degrees))
+
+        def cos(degrees):
+            return math.cos(math.radians(degrees))
+
+        more = (
+            *(22640 * sin(l), 769 * sin(2 * l), -4586 * sin(l - 2 * d), 2370 * sin(2 * d), -668 * sin(ls)),
+            *(-412 * sin(2 * f), -212 * sin(2 * l - 2 * d), -206 * sin(l + ls - 2 * d), 192 * sin(l + 2 * d)),
+            *(-165 * sin(ls - 2 * d), 148 * sin(l - ls), -125 * sin(d), -110 * sin(l + ls)),
+            -55 * sin(2 * f - 2 * d),
+        )
+        length = mean + sum(more) / 3600
+        width = (
+            sum(
+                (
+                    18520 * sin(f + length - mean + (412 * sin(2 * f) + 541 * sin(ls)) / 3600),
+                    *(-526 * sin(f - 2 * d), 44 * sin(l + f - 2 * d), -31 * sin(-l + f - 2 * d)),
+                    *(
+                        -25 * sin(-2 * l + f),
+                        -23 * sin(ls + f - 2 * d),
+                        21 * sin(-l + f),
+                        11 * sin(-ls + f - 2 * d),
+                    ),
+                )
+            )
+            / 3600
+        )
+        away = 1000 * sum(
+            (
+                *(385000, -20905 * cos(l), -3699 * cos(2 * d - l), -2956 * cos(2 * d), -570 * cos(2 * l)),
+                *(246 * cos(2 * l - 2 * d), -205 * cos(ls - 2 * d), -171 * cos(l + 2 * d)),
+                -152 * cos(l + ls - 2 * d),
+            )
+        )
+        x, y, z = away * cos(width) * cos(length), away * cos(width) * sin(length), away * sin(width)
+        tilt = 23.43928
+        book = [x, y * cos(tilt) - z * sin(tilt), y * sin(tilt) + z * cos(tilt)]
+        seconds = np.array([tdb_s(at)])
+        moon = position_m("moon", seconds)[0] - position_m("earth", seconds)[0]
+        assert moon == pytest.approx(book, rel=1e-7, abs=20)
+
+
+def test_the_moons_direction_is_de421s():
+    """The series errs by several minutes of arc."""
+    days = np.arange(0, 40 * 365, 7) * DAY_S
+    ours, theirs = (
+        sight_m("earth", "moon", datetime(1990, 1, 1), days, ephemeris=name) for name in ("kepler", "de421")
+    )
+    apart = np.linalg.norm(ours - theirs, axis=1) / np.linalg.norm(theirs, axis=1)
+    assert np.degrees(apart.max()) * 60 < 10
+
+
+def test_earth_and_moon_turn_about_their_barycentre():
+    """The Moon is 1/81.3006 of the Earth; the barycentre is on the ellipse of the elements, as planets are."""
+    at = tdb_s(datetime(2026, 11, 21))
+    t = at / (36525 * DAY_S)
+    earth, moon = (position_m(name, np.array([at]))[0] for name in ("earth", "moon"))
+    places = {"earth-moon": (81.3006 * earth + moon) / 82.3006}
+    places |= {name: position_m(name, np.array([at]))[0] for name in ("mercury", "mars", "saturn")}
+    for row in rows("elements.csv"):
+        if row["body"] not in places:
+            continue
+        a, e, i, mean, low, node = (
+            float(row[key]) + float(row[f"{key}_cy"]) * t
+            for key in ("a_au", "e", "i_deg", "l_deg", "perihelion_deg", "node_deg")
+        )
+        anomaly = 0.0
+        for _ in range(200):  # E = M + e sin E converges by e each time
+            anomaly = math.radians((mean - low) % 360) + e * math.sin(anomaly)
+        flat = np.array([a * (math.cos(anomaly) - e), a * math.sqrt(1 - e * e) * math.sin(anomaly), 0.0])
+        for angle, axis in ((low - node, 2), (i, 0), (node, 2), (23.43928, 0)):
+            cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+            one, other = ((0, 1), (1, 2))[axis == 0]
+            flat[[one, other]] = cos * flat[one] - sin * flat[other], sin * flat[one] + cos * flat[other]
+        assert places[row["body"]] == pytest.approx(149_597_870_700 * flat, rel=1e-9, abs=100)
 
 
 def test_kepler_equation_is_solved():
