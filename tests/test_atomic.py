@@ -82,6 +82,17 @@ def test_its_own_is_replaced_with_or_without_the_atomic_exchange(
     assert names(tmp_path) == ["run"]
 
 
+def test_where_there_is_no_such_rename_a_plain_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "_rename", lambda _one, _other, _flags: False)
+    with atomic_directory(tmp_path / "run") as folder:
+        (folder / "new").write_text("")
+    atomic.atomic_write(tmp_path / "file", "text")
+    assert names(tmp_path / "run") == ["new"] and (tmp_path / "file").read_text() == "text"
+    assert names(tmp_path) == ["file", "run"]
+
+
 def test_what_is_there_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="already exists"), atomic_directory(tmp_path):
         pass

@@ -40,6 +40,19 @@ def test_a_folder_is_run_once_when_it_is_asked_for_twice(folder: Path) -> None:
     assert "3 passed" in done.stdout
 
 
+def test_a_scenario_of_programs_has_an_item_for_them_and_one_for_bounds_on_trials(tmp_path: Path) -> None:
+    programs = SCENARIO.replace("[expect]", '[programs]\nrun = "true"\n[expect]\nprograms.bytes = "== 4"\n')
+    (tmp_path / "programs.toml").write_text(programs)
+    (tmp_path / "both.toml").write_text(programs + 'playback_ratio = ">= 0.99"')
+    (tmp_path / "trials.toml").write_text('extends = "both.toml"\n[scenario]\nname = "again"\n')
+    (tmp_path / "scenario.txt").write_text(SCENARIO)
+    found = run_pytest(tmp_path, "--dstcc", ".", "--collect-only").stdout.split("\n\n")[0].splitlines()
+    assert sorted(found) == [
+        *("both.toml::expect", "both.toml::programs", "programs.toml::programs"),
+        *("trials.toml::expect", "trials.toml::programs"),
+    ]
+
+
 def test_without_the_option_nothing_is_collected(folder: Path) -> None:
     assert "1 passed" in run_pytest(folder).stdout
 

@@ -42,6 +42,8 @@ SYNODIC_DAYS = {
 }
 """From one conjunction to the next, as seen from the Earth (NSSDC planetary fact sheet)."""
 POINTS = 1500
+MINUTES_FROM_S = 120.0
+"""Light times of less are in seconds."""
 ELEVATIONS_DEG = (10, 20, 45)
 """The middle one is the line, the others bound its band."""
 DAY_S = 86_400.0
@@ -97,22 +99,23 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
     days = SYNODIC_DAYS.get(where.body, 780)
     t_s = np.linspace(0, days * DAY_S, POINTS)
     states = [link_states(profile, start, t_s, elevation_deg=float(angle)) for angle in ELEVATIONS_DEG]
+    _, state, _ = states
     dates: Any = [start + timedelta(seconds=float(at)) for at in t_s]
     near = geometry.conjunction_windows(
         where.body, start, days * DAY_S, [NEAR_DEG, where.conjunction_deg], ephemeris=where.ephemeris
     )
     alignments = geometry.alignments(where.body, start, days * DAY_S, ephemeris=where.ephemeris)
 
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.dates import ConciseDateFormatter
 
     with _figure(path, (9, 7.2), force) as figure:
         top, volume, middle, bottom = figure.subplots(len(HEIGHTS), sharex=True, height_ratios=HEIGHTS)
-        used = states[1].sun_earth_probe_deg >= where.conjunction_deg
-        low, line, high = (np.where(used, state.rate_bps / 1e3, np.nan) for state in states)
+        used = state.sun_earth_probe_deg >= where.conjunction_deg
+        low, line, high = (np.where(used, one.rate_bps / 1e3, np.nan) for one in states)
         top.fill_between(dates, low, high, **STYLES["band"])
         top.plot(dates, line, **STYLES["rate"])
         top.axhline(down.max_rate_bps / 1e3, **STYLES["cap"])
-        highest = max(float(state.rate_bps.max()) for state in states) / 1e3
+        highest = max(float(one.rate_bps.max()) for one in states) / 1e3
         top.set_ylim(bottom=0, top=1.15 * highest)  # room for the names of conjunctions above the cap
         top.set_ylabel("rate down, kb/s")
         top.yaxis.set_major_formatter("{x:,.0f}")
@@ -124,19 +127,18 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
         )
         figure.supxlabel(caption, **STYLES["caption"])
         _volumes(volume, profile, start, days * DAY_S)
-        unit, seconds = ("min", 60.0) if states[1].one_way_s.max() > 120 else ("s", 1.0)
-        middle.plot(dates, states[1].one_way_s / seconds, **STYLES["light time"])
+        unit, seconds = ("min", 60.0) if state.one_way_s.max() > MINUTES_FROM_S else ("s", 1.0)
+        middle.plot(dates, state.one_way_s / seconds, **STYLES["light time"])
         middle.set_ylabel(f"one way, {unit}")
         middle.set_ylim(bottom=0)
-        lost = np.maximum(states[1].frame_error_rate, 1e-12)
+        lost = np.maximum(state.frame_error_rate, 1e-12)
         bottom.plot(dates, np.where(used, lost, np.nan), **STYLES["losses"])
         bottom.set_ylim(1e-6, 2)
         bottom.set_yscale("log")
         bottom.yaxis.set_major_formatter("{x:g}")
         bottom.set_ylabel("frames lost")
         _mark(figure.axes, start, list(near.values()), alignments, moon=where.body == "moon")
-        locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
-        bottom.xaxis.set_major_locator(locator)
+        locator = bottom.xaxis.get_major_locator()
         bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         figure.align_ylabels()
 
@@ -149,7 +151,7 @@ def _volumes(axes: Axes, profile: Profile, start: datetime, duration_s: float) -
     most = np.array([one.most_bytes for one in whole]) / 1e6
     least = np.array([one.least_bytes for one in whole]) / 1e6
     scale, unit = (1e3, "GB") if most.max(initial=0.0) > 2000 else (1.0, "MB")
-    if whole and whole[0].hidden_share:
+    if (least < most).any():
         axes.vlines(dates, least / scale, most / scale, **STYLES["hidden"])
     axes.plot(dates, most / scale, **STYLES["passes"])
     axes.set_ylim(bottom=0)

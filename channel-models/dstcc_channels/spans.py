@@ -92,7 +92,7 @@ def _cuts(edges: Iterable[float], period: float) -> Iterable[tuple[float, float]
     """Where a stretch may begin in a period, as ranges in which each of its ``edges`` stays in one: a place inside, and
     the range's share."""
     at = np.unique([0.0, period, *((-edge) % period for edge in edges)])
-    return [((low + high) / 2, (high - low) / period) for low, high in pairwise(at) if high > low]
+    return [((low + high) / 2, (high - low) / period) for low, high in pairwise(at)]
 
 
 def _by_gain(frames: list[int], frame_bits: int, gain_bits: float) -> Iterable[tuple[tuple[int, ...], float]]:

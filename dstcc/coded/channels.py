@@ -189,7 +189,7 @@ class Row:
         whole = beliefs[0]
         for belief in beliefs[1:]:
             pairs = whole[..., :, None] * belief[..., None, :]
-            whole = np.asarray(pairs.reshape(*pairs.shape[:-2], -1) @ BOTH)
+            whole = np.asarray(pairs.reshape(*whole.shape[:-1], POINTS * POINTS) @ BOTH)
         return whole
 
 

@@ -264,7 +264,7 @@ class Network:
             comes = line.arrival(at)
             bits = line.carried_bits(at, np.append(at[1:], max(until_ns, int(at[-1]))))
             to = np.searchsorted(cuts[line.head], comes, side="right") - 1
-            good = (comes < until_ns) & (bits > 0) & (to >= 0)
+            good = comes < until_ns
             own = np.arange(len(at))
             edges(place[line.tail] + own[good], place[line.head] + to[good], bits[good] / 8)
         total = float(self.wire_bytes.sum())

@@ -156,6 +156,8 @@ def test_a_rate_holds_until_the_next_contact_begins():
     )
     assert before.rates(1, 2, 100.0) == [(0.0, 40.0)]
     assert before.rates(1, 2, 2.0) == [(0.0, 72.0)]  # none in the run: the link has a rate all the same
+    later = parse_plan("a contact +50 +60 1 2 9\na contact +70 +80 1 2 5")
+    assert later.rates(1, 2, 20.0) == [(0.0, 72.0)]  # the first one's
     past = parse_plan(
         "a contact 2026/11/20-01:00:00 2026/11/20-02:00:00 1 2 9\n"
         "a contact 2026/11/20-03:00:00 2026/11/20-04:00:00 1 2 5",

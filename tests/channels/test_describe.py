@@ -112,6 +112,19 @@ def test_every_figure_of_a_budget_is_the_models(up: bool, elevation_deg: float |
     ]
 
 
+def test_above_its_last_row_a_table_is_its_floor() -> None:
+    """Rows of this code are a tenth of a decibel apart: from the threshold, 1e-4, to the last, 1e-5."""
+    assert MRO.down is not None
+    for margin_db in (0.0, 0.5):
+        near = MRO.model_copy(
+            update={"down": MRO.down.model_copy(update={"margin_db": margin_db, "max_rate_bps": 1e9})}
+        )
+        lines = dict(describe_profile(near, START, elevation_deg=20, packet_bytes=1500).lines)
+        known, threshold_db = threshold(near.down)
+        above_db = threshold_db + margin_db - known.range_db[1]
+        assert lines["frame error rate"].endswith(f" ends {above_db:.1f} dB below)") == (margin_db > 0)
+
+
 def test_below_the_mask_and_near_the_sun_it_is_warned() -> None:
     """The mask is at 10 degrees, and no use within 2 of the Sun: exactly there is no cause."""
     for degrees, notes in ((9.9, 1), (10.0, 0)):

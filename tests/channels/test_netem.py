@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import subprocess
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -72,6 +73,54 @@ def test_the_papers_link_draws_within_its_bounds():
     assert 1e-4 <= min(losses) < 2e-4
     assert 5e-3 < max(losses) <= 1e-2
     assert delays[3] == float(timeline(profile, START, DAY, DAY, 3, packet_bytes=1500).delay_s[0])
+
+
+@pytest.mark.parametrize(
+    ("loss", "lost"),
+    [
+        ("", 0.0),
+        ("loss = {packet = 0.25}", 0.25),
+        ("loss = {ber = 1e-4}", 1 - (1 - 1e-4) ** 800),
+        ('loss = {ebn0_db = 5, code = "uncoded"}', 1 - (1 - 0.5 * math.erfc(math.sqrt(10**0.5))) ** 800),
+    ],
+)
+def test_an_abstract_links_losses_are_its_keys(tmp_path, loss, lost):
+    """Of packets of 100 bytes, 800 bits; the way up has its own keys, or else those of the way down."""
+    text = f'summary = "x"\nreferences = ["x"]\n[link]\nrate_bps = 1000\ndelay_s = 3\n{loss}\n'
+    (tmp_path / "x.toml").write_text(text + "outages = [[3, 4]]\n")
+    own = tmp_path / "own.toml"
+    own.write_text(text + "up_rate_bps = 200\nup_loss = {packet = 0.5}\n")
+    for up in (False, True):
+        line = timeline(load_profile(tmp_path / "x.toml"), START, 10.0, 1.0, 1, packet_bytes=100, up=up)
+        assert line.t_s.tolist() == list(range(10)) and line.rate_bps == 1000 and (line.delay_s == 3).all()
+        out = line.t_s == 3
+        assert (line.usable == ~out).all()
+        assert line.packet_loss == pytest.approx(
+            np.where(out, 1.0, lost)
+        ) and line.burst_end == pytest.approx(1 - lost)
+        assert np.isnan(line.ebn0_db).all() and np.isnan(line.frame_error_rate).all()
+        assert not line.scintillation_index.any() and line.weather == () and line.bursts is None
+    down, up = (
+        timeline(load_profile(own), START, 10.0, 4.0, 1, packet_bytes=100, up=way) for way in (False, True)
+    )
+    assert (down.rate_bps, up.rate_bps) == (1000, 200) and (up.packet_loss == 0.5).all()
+    assert down.packet_loss == pytest.approx(np.full(3, lost)) and down.t_s.tolist() == [0, 4, 8]
+
+
+def test_draws_spread_over_their_bounds(tmp_path):
+    """The mean of an even draw is the middle; of one that is even in its logarithm the geometric mean."""
+    (tmp_path / "x.toml").write_text(
+        'summary = "x"\nreferences = ["x"]\n[link]\nrate_bps = {log_uniform = [10, 100_000]}\n'
+        "delay_s = {uniform = [10, 30]}\n"
+    )
+    profile = load_profile(tmp_path / "x.toml")
+    lines = [timeline(profile, START, 1.0, 1.0, seed, packet_bytes=100) for seed in range(300)]
+    delays, rates = (
+        np.array(one) for one in zip(*((line.delay_s[0], line.rate_bps) for line in lines), strict=True)
+    )
+    assert 10 <= delays.min() < 10.5 and 29.5 < delays.max() <= 30 and abs(delays.mean() - 20) < 1
+    assert 10 <= rates.min() < 15 and 7e4 < rates.max() <= 1e5 and abs(np.log10(rates).mean() - 3) < 0.2
+    assert abs(np.corrcoef(delays, np.log(rates))[0, 1]) < 0.15, "each key has a draw of its own"
 
 
 def test_netems_chain_has_the_links_loss_and_bursts():

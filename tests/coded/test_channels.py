@@ -56,6 +56,8 @@ def test_hidden_states_relax_from_what_they_were_to_their_shares_of_time() -> No
         assert wet(50 + span, 50) == pytest.approx(0.4 * (1 - left), rel=0.02)
         assert wet(110 + span, 110) == pytest.approx(0.4 + 0.6 * left, rel=0.02)
     assert wet(50, None) == wet(50, -5) == pytest.approx(0.4)
+    assert wet(0, 0) == 0 and wet(0, -1e-9) == pytest.approx(0.4)
+    assert law.state_at(-1) == law.state_at(99.9) == 0 and law.state_at(100) == 1
 
 
 def test_a_ramp_that_has_not_begun_begins_when_its_draw_allows() -> None:
@@ -138,6 +140,12 @@ def test_a_path_loses_what_either_hop_does() -> None:
         "link": [near, {**far, "loss": {"table": [[99.9, 1e-5], [100, 0.2]]}}],
         "path": [{"via": ["near", "far"]}],
     }
+    # links that lose nothing are as one that does not: the least of the grid
+    silent = {"link": [{**near, "loss": None}, far]}
+    silent["link"] = [{key: value for key, value in one.items() if key != "loss"} for one in silent["link"]]
+    scenario = parse_scenario({**document, **silent}, source="net.toml")
+    (law,) = laws_of(scenario, 1, draw_lines(scenario, 1))
+    assert not law.foretells and (law.expect(None, np.array([7.0])) == on_grid(np.array([0.0]))).all()
     for first, chances in (({"packet": 0.1}, [0.1, 0.28]), (None, [1e-5, 0.2])):
         near["loss"] = first
         scenario = parse_scenario(document, source="net.toml")

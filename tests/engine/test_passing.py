@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import EngineConfig, Hop, Link, Node, Objects, Transport
-from dstcc.engine.passing import Network, arrival_ns, least_delay_ns, lines_of, most_weight, passage
+from dstcc.engine.passing import NEVER_NS, Network, arrival_ns, least_delay_ns, lines_of, most_weight, passage
 
 S = 10**9
 UNIT = 1000
@@ -156,6 +156,9 @@ def test_a_packet_waits_for_each_contact() -> None:
     assert arrival_ns(on_it, 0, 12 * S) == (8 * S, 2)
     assert arrival_ns(on_it, 7 * S, 12 * S) == (10 * S, 2)
     assert arrival_ns(on_it, 8 * S, 12 * S)[1] == 1, "it comes as the contact ends"
+    # it arrives as the run ends, or not; it leaves before its end, or not
+    assert arrival_ns(on_it, 7 * S, 10 * S) == (10 * S, 2) and arrival_ns(on_it, 7 * S, 10 * S - 1)[1] == 1
+    assert arrival_ns(on_it, 0, S) == (NEVER_NS, 1) and arrival_ns(on_it, 0, S - 1) == (NEVER_NS, 0)
     took = passage(on_it, 12 * S)
     assert took.least_ns == 3 * S and took.longest_ns == 8 * S
 

@@ -268,6 +268,11 @@ def test_blocks_fit_the_time_that_there_is(write: Write) -> None:
     assert length_s(read(write, *near, "playout.delay_s=74", text=AUTO)) == 8
     assert length_s(read(write, *near, "playout.delay_s=73.9", text=AUTO)) == 7
     assert length_s(read(write, *near, "playout.delay_s=10.5", text=AUTO)) == 1  # a chunk at least
+    # The longest light counts of those that are shorter than the delay; where none is, nothing is to spare.
+    apart = ["link.0.delay_s=10", "link.1.delay_s=34"]
+    assert length_s(read(write, *apart, "playout.delay_s=74", text=AUTO)) == 40 // 8
+    assert length_s(read(write, *apart, "playout.delay_s=34", text=AUTO)) == 24 // 8
+    assert length_s(read(write, *apart, "playout.delay_s=10", text=AUTO)) == 1
     # What the plan has both links away for goes off; one of them may be away for longer.
     away = ['link.0.outages=[["2 s", "40 s"]]', 'link.1.outages=[["20 s", "52 s"]]']
     assert length_s(read(write, *near, *away, "playout.delay_s=74", text=AUTO)) == (64 - 20) // 8
@@ -282,6 +287,10 @@ def test_blocks_are_no_longer_than_pays(write: Write) -> None:
     near = [f"link.{n}.delay_s=10" for n in range(2)]
     assert length_s(read(write, *near, fast, "playout.delay_s=1000", text=AUTO)) == 11
     assert length_s(read(write, *near, fast, 'playout={mode = "stall"}', text=AUTO)) == 2 * 2 * 10 // 8
+    # A chunk of one packet: blocks may have all that are to spare.
+    one = "video={synthetic={chunk_s=1.0, layer_bps=[8000]}, loop_to_s=1}"
+    assert length_s(read(write, *near, one, "playout.delay_s=8010", text=AUTO)) == 8000 // 8
+    assert length_s(read(write, *near, one, "playout.delay_s=9010", text=AUTO)) == 1024
     given = read(write, *near, fast, "playout.delay_s=1000", "coding.block_s=30", text=AUTO)
     assert length_s(given) == 30
 

@@ -10,6 +10,7 @@ import pytest
 from dstcc.errors import ScenarioError
 from dstcc.reading import parse_toml
 from dstcc.scenario import Scenario, content_hash, load_scenario, parse_override, parse_scenario, to_toml
+from dstcc.scenario.programs import Value, text_of
 from tests.quick import QUICK
 
 GIVEN: dict[str, Any] = {"python": "python3", "rtt_s": 1.0, "scale": 1.0, "seed": 1}
@@ -29,6 +30,23 @@ def test_words_get_their_values_and_stay_one_word() -> None:
     command, others = found.programs.command_lines({**GIVEN, "rtt_s": 0.25})
     assert command == ("get", "20000", "--name=two words", "{size}", "{1,2}", "{}", "1")
     assert others == (("earth", ("serve", "0.25")), ("earth", ("watch",)))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((True, "true"), (False, "false"), (7, "7"), (2.5, "2.5"), (2.0, "2"), (-3.0, "-3"), ("2.0", "2.0")),
+        # from there on a float's text has an exponent or as many digits
+        *(
+            (999_999_999_999_999.0, "999999999999999"),
+            (1e15, "1000000000000000.0"),
+            (-1e15, "-1000000000000000.0"),
+        ),
+        *((1e16, "1e+16"), (float("inf"), "inf")),
+    ],
+)
+def test_a_value_is_written_in_words(value: Value, text: str) -> None:
+    assert text_of(value) == text
 
 
 def test_a_word_with_a_unit_is_a_number(tmp_path: Path) -> None:

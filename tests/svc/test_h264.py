@@ -161,6 +161,14 @@ def test_the_gaps_flag_is_found_in_any_sps(sps: tuple[bytes, int]) -> None:
     assert allow_frame_num_gaps(only) == only
 
 
+def test_an_sps_that_ends_before_the_flag_is_refused() -> None:
+    """Baseline; set 1, 4 bits of frame_num, order of type 2 and no references are eight bits: the flag is the next."""
+    until = to_bytes(format(66, "08b") + "0" * 15 + "1" + "010" + "1" + "011" + "1")
+    with pytest.raises(ValueError, match="past the end"):
+        allow_frame_num_gaps(annex_b(b"\x67" + until))
+    assert allow_frame_num_gaps(annex_b(b"\x67" + until + b"\x40")) == annex_b(b"\x67" + until + b"\xc0")
+
+
 def test_slice_kind_reads_type_reference_and_slice_type() -> None:
     assert slice_kind(annex_b(SPS, PPS, IDR)) == (NAL_IDR, 3, SLICE_I)
     with pytest.raises(ValueError, match="without a slice"):

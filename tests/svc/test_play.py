@@ -137,9 +137,10 @@ def test_an_existing_file_needs_force(stream: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no mark of a video of dstcc play"):
         play(stream, [3], tmp_path / "o.mp4", force=True)
     (tmp_path / "o.mp4").unlink()
+    new = tmp_path / "in" / "folders" / "o.mp4"
     for level in (0, 3):
-        play(stream, [level], tmp_path / "o.mp4", force=True)
-    assert len(pictures(tmp_path / "o.mp4")) == 25
+        play(stream, [level], new, force=True)
+    assert len(pictures(new)) == 25
 
 
 def test_a_corrupt_payload_is_named_and_nothing_is_left(stream: Path, tmp_path: Path) -> None:
