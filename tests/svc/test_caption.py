@@ -9,6 +9,7 @@ import pytest
 from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, words
 from dstcc_svc.seen import Seen
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
 from dstcc.clock import Clock
 
@@ -77,6 +78,53 @@ def test_long_words_fit_a_small_picture() -> None:
     assert line.shape[0] >= LEAST_BAND
     assert (line[:, :2] == FROZEN[0][0]).all()
     assert (line[:, -2:] == FROZEN[0][0]).all()
+
+
+@pytest.mark.parametrize("size", [(480, 270), (1280, 720), (160, 90), (96, 64)])
+def test_texts_stand_at_both_margins_and_are_as_large_as_fits(size: tuple[int, int]) -> None:
+    """A band of a sixteenth of the height, 20 rows at least and an even number; a quarter of it is the margin, and two
+    margins are between the texts. They have 0.72 of its height, less by halves of a point where they do not fit."""
+    caption = Caption(size, 4, TICK_S)
+    band = max(20, size[1] // 16) // 2 * 2
+    assert (caption.extra, caption.size) == (band, (size[0], size[1] + band))
+    one = Seen(61_000, picture(size), 3, None)
+    line = planes(caption(one))[0][size[1] :].astype(int)
+    margin, texts = max(2, band // 4), ("T+00:01:01", "up to EL3, full quality")
+
+    def widths(points: float) -> list[float]:
+        return [ImageFont.load_default(points).getlength(text) for text in texts]
+
+    points = band * 0.72
+    while points > 5 and sum(widths(points)) + 2 * margin > size[0] - 2 * margin:
+        points -= 0.5
+    assert (points < band * 0.72) == (size[0] <= 160)
+    expected = Image.new("L", (size[0], band), MOVING[0][0])
+    draw = ImageDraw.Draw(expected)
+    font = ImageFont.load_default(points)
+    for x, text, anchor in ((margin, texts[0], "lm"), (size[0] - margin, texts[1], "rm")):
+        draw.text((x, band / 2), text, fill=MOVING[1], font=font, anchor=anchor)
+    np.testing.assert_array_equal(line, np.asarray(expected, int))
+    written = np.flatnonzero((line != MOVING[0][0]).any(axis=0))
+    if size[0] > 96:  # there it does not fit in the least size
+        assert margin <= written[0] <= margin + 2 and size[0] - margin - 2 <= written[-1] <= size[0] - margin
+    rows = np.flatnonzero((line != MOVING[0][0]).any(axis=1))
+    assert abs((rows[0] + rows[-1]) / 2 - band / 2) <= 0.1 * band
+
+
+def test_a_name_begins_the_line() -> None:
+    size = (640, 360)
+    one = Seen(61_000, picture(size), 3, None)
+    named, plain = (planes(Caption(size, 4, TICK_S, name=name)(one))[0][360:] for name in ("cubic", ""))
+    band, margin = 22, 5
+    expected = Image.new("L", (640, band), MOVING[0][0])
+    font = ImageFont.load_default(band * 0.72)
+    for x, text, anchor in (
+        (margin, "cubic   T+00:01:01", "lm"),
+        (640 - margin, "up to EL3, full quality", "rm"),
+    ):
+        ImageDraw.Draw(expected).text((x, band / 2), text, fill=MOVING[1], font=font, anchor=anchor)
+    np.testing.assert_array_equal(named, np.asarray(expected))
+    assert (named != plain).any()
 
 
 def test_the_words() -> None:

@@ -25,13 +25,16 @@ def test_the_report_sums_the_manifest_up(clip: Path, tmp_path: Path) -> None:
         total = sum(chunk.layers[row.layer].bytes for chunk in manifest.chunks)
         assert (row.bytes, row.bitrate_bps) == (total, pytest.approx(total * 8 / 2.4))
         assert (row.psnr_db, row.ssim, row.vmaf) == (None, None, None)
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
+    assert shares == pytest.approx([*(frame / 60 for frame in range(1, 61)), 1.0])
     assert json.loads(json.dumps(report.document()))["layers"][0]["layer"] == 0
 
 
 def test_quality_rises_with_every_layer(clip: Path, tmp_path: Path) -> None:
-    report = encode(clip, tmp_path / "s")
+    shares: list[float] = []
+    report = encode(clip, tmp_path / "s", progress=shares.append)
+    # coding is four tenths of the work, measuring the rest, and chunks end at 1, 2 and 2.4 s
+    measured = [0.4 + 0.6 * end_s / 2.4 for end_s in (1, 2, 2.4)]
+    assert shares == pytest.approx([*(0.4 * frame / 60 for frame in range(1, 61)), *measured, 1.0])
     assert nothing_left(tmp_path, "s")
     for key in ("psnr_db", "ssim"):
         values = [getattr(row, key) for row in report.layers]

@@ -82,6 +82,20 @@ def test_scores_are_means_over_pictures_of_what_ffmpeg_wrote(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.parametrize("vmaf", [True, False])
+def test_each_sequence_is_compared_with_the_first(monkeypatch: pytest.MonkeyPatch, vmaf: bool) -> None:
+    """FFmpeg's filters: the reference is split for each use of each of two sequences, which are inputs 1 and 2."""
+    monkeypatch.setattr(judge_module, "has_vmaf", lambda: vmaf)
+    monkeypatch.setattr(judge_module.os, "sched_getaffinity", lambda _pid: {0, 1, 2})
+    labels = "[r00][r01][r02][r10][r11][r12]" if vmaf else "[r00][r01][r10][r11]"
+    chains = [f"[0:v]split={6 if vmaf else 4}{labels}"]
+    for at in range(2):
+        more = f"[s{at}];[s{at}][r{at}2]libvmaf=log_fmt=json:log_path=vmaf{at}:n_threads=3" if vmaf else ""
+        psnr = f"[{at + 1}:v][r{at}0]psnr=stats_file=psnr{at}[p{at}]"
+        chains.append(f"{psnr};[p{at}][r{at}1]ssim=stats_file=ssim{at}{more}[out{at}]")
+    assert judge_module._graph(2) == ";".join(chains)
+
+
 def test_without_the_filter_there_is_no_vmaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge_module, "has_vmaf", lambda: False)
     (tmp_path / "psnr0").write_text("psnr_avg:40.00\n")

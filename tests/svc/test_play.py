@@ -5,6 +5,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from dstcc_svc import encode, play, play_together
 from dstcc_svc.codecs.h264 import parameter_sets
+from dstcc_svc.play import _span, _telling, shown
 from dstcc_svc.stream import Stream
 from numpy.typing import NDArray
 
@@ -120,6 +122,44 @@ def test_a_stretch_starts_with_the_picture_before_it(stream: Path, tmp_path: Pat
     held = expected(stream, [3])[-1][1]
     assert np.abs(first[1].astype(int) - held).mean() < 6  # coded again on its own, as coarsely
     assert_same([(at + 1, samples) for at, samples in rest], expected(stream, [-1, -1, 3]))
+
+
+def seconds(count: int) -> SimpleNamespace:
+    """The manifest of a film of so many chunks of a second."""
+    chunks = [SimpleNamespace(pts=(1000 * at, 1000 * at + 1000)) for at in range(count)]
+    return SimpleNamespace(chunks=chunks, tick_s=Fraction(1, 1000))
+
+
+def test_of_a_long_mission_ten_minutes_are_shown_from_what_arrived_first() -> None:
+    assert shown(seconds(3), [3] * 3) == (0, 600)
+    assert shown(seconds(600), [-1] * 2 + [3] * 598) == (0, 600)
+    assert shown(seconds(601), [-1] * 2 + [0] * 599) == (2, 602)
+    assert shown(seconds(7), [-1] * 601) == (0, 600)
+    assert shown(seconds(601), [3] * 601, from_s=5.5) == (5.5, 605.5)
+    assert shown(seconds(601), [3] * 601, to_s=7.0) == (0, 7)
+    assert shown(seconds(601), [-1] + [3] * 600, from_s=3.0, to_s=7.0) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "chunks"),
+    [
+        *((0.0, None, range(7)), (1.0, None, range(1, 7)), (0.999, None, range(7)), (6.9, None, range(6, 7))),
+        *((0.0, 1.0, range(1)), (0.0, 1.001, range(2)), (2.5, 2.6, range(2, 3)), (2.0, 99.0, range(2, 7))),
+    ],
+)
+def test_the_chunks_that_overlap_a_stretch_are_played(
+    from_s: float, to_s: float | None, chunks: range
+) -> None:
+    """A film of three seconds again and again."""
+    assert _span(seconds(3), 7, from_s, to_s) == chunks
+
+
+def test_how_far_a_file_is_is_told_as_shares() -> None:
+    """Samples that are decoded at -2, 3, 1 and 10 of 20 ticks: what is behind tells nothing."""
+    told: list[float] = []
+    samples = [SimpleNamespace(dts=dts) for dts in (-2, 3, 1, 10)]
+    assert list(_telling(iter(samples), 20, told.append)) == samples  # type: ignore[arg-type]
+    assert told == pytest.approx([0, 3 / 20, 0, 7 / 20])
 
 
 @pytest.mark.parametrize(("from_s", "to_s"), [(-1, None), (2, 1), (0, 0), (2.4, None), (float("nan"), None)])

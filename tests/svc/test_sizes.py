@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -67,6 +68,37 @@ def test_the_nearest_height_below_is_named() -> None:
     with pytest.raises(InputError, match=r"size 852x480: .* multiples of 8; height 464 gives 824x464"):
         check_halving(source_of((1920, 1080), 480), 3)
     check_halving(source_of((1920, 1080), 480), 2)  # 852 = 4 * 213
+
+
+@given(st.tuples(st.integers(32, 300), st.integers(32, 300)), st.integers(16, 300), st.integers(2, 3))
+def test_the_greatest_height_that_halves_is_named(full: tuple[int, int], height: int, layers: int) -> None:
+    """By trial: all sides even down to the smallest layer, which has 16 rows at least."""
+    source, multiple = source_of(full, min(height, full[1])), 2**layers
+
+    def fits(size: tuple[int, int]) -> bool:
+        return size[0] > 0 and not size[0] % multiple and not size[1] % multiple
+
+    rows = [
+        rows
+        for rows in range(16 * multiple // 2, source.height + 1, multiple)
+        if fits(scaled_size(full, rows))
+    ]
+    try:
+        check_halving(source, layers)
+    except InputError as error:
+        said = str(error)
+    else:
+        assert fits((source.width, source.height))
+        return
+    assert not fits((source.width, source.height))
+    found = re.search(r"; height (\d+) gives", said)
+    assert [int(one) for one in found.groups()] == [max(rows)] if found else not rows
+    rule = f"{layers} spatial layers halve it to even sizes, so both sides must be multiples of {multiple}"
+    assert f"size {source.width}x{source.height}: {rule}" in said
+
+
+def test_one_layer_halves_nothing() -> None:
+    check_halving(replace(source_of((101, 67), 67), width=101, height=67), 1)
 
 
 def test_a_picture_of_full_size_passes() -> None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import av
 import numpy as np
 import pytest
-from dstcc_svc.source import exact, probe, read_frames, sha256_file
+from dstcc_svc import source as source_module
+from dstcc_svc.source import SourceInfo, exact, probe, read_frames, sha256_file
 
 from dstcc.errors import InputError, StreamError
 
@@ -116,6 +119,120 @@ def test_an_mp4_cut_behind_its_index_is_refused(make_clip, tmp_path: Path) -> No
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
     with pytest.raises(StreamError, match=r"front\.mp4: (truncated|damaged)"):
         list(read_frames(probe(path), Fraction(1)))
+
+
+def timed(monkeypatch, frames, **info):
+    """What is read of stand-ins for pictures, (time, duration) in ticks of 40 ms, of a film of 25 a second."""
+    source = SourceInfo(
+        **{
+            "path": Path("x"),
+            "width": 2,
+            "height": 2,
+            "time_base": Fraction(1, 25),
+            "fps": Fraction(25),
+            "declared_s": None,
+            "full_size": (2, 2),
+        }
+        | info
+    )
+    images = [SimpleNamespace(pts=pts, duration=duration, time_base=None) for pts, duration in frames]
+    monkeypatch.setattr(source_module, "_opened", lambda _path: nullcontext((None, None)))
+    monkeypatch.setattr(source_module, "_images", lambda *_: iter(images))
+    monkeypatch.setattr(source_module, "_Shaper", lambda _source: lambda image, _stream: image)
+    return source
+
+
+def test_times_are_from_the_first_on_and_advance(monkeypatch) -> None:
+    """From tick 10 on; one that stands still and one that goes back are left out; one without a time is a period after
+    the one before. Each lasts until the next, the last as long as it says, or else as the one before."""
+    frames = [(10, 0), (12, 9), (12, 9), (11, 9), (15, 9), (None, 9), (30, 0)]
+    source = timed(monkeypatch, frames, fps=Fraction(25, 2))
+    read = list(read_frames(source, Fraction(1)))
+    assert [frame.pts for frame in read] == [0, 2, 5, 7, 20]
+    assert [frame.duration for frame in read] == [2, 3, 2, 13, 13]
+    assert {frame.image.time_base for frame in read} == {Fraction(1, 25)}
+    source = timed(monkeypatch, [(10, 0), (12, 4)])
+    assert [frame.duration for frame in read_frames(source, Fraction(1))] == [2, 4]
+    # without any times: 3 ticks each at 8 1/3 a second, and never less than one
+    for fps, period in ((Fraction(25, 3), 3), (Fraction(1000), 1)):
+        source = timed(monkeypatch, [(None, 0)] * 3, fps=fps)
+        read = list(read_frames(source, Fraction(1)))
+        assert [(frame.pts, frame.duration) for frame in read] == [(period * n, period) for n in range(3)]
+
+
+def test_a_cell_of_chunks_begins_at_its_whole_multiple(monkeypatch) -> None:
+    """Chunks of 0.4 s are ten ticks: 9 is in the first, 10 in the second; 35 and 39 in the fourth, which is the third
+    as no picture is in that from 20 on."""
+    source = timed(monkeypatch, [(at, 1) for at in (0, 9, 10, 19, 35, 39, 40)])
+    read = list(read_frames(source, Fraction(2, 5)))
+    assert [(frame.chunk, frame.frame) for frame in read] == [
+        *((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (3, 0))
+    ]
+
+
+@pytest.mark.parametrize(("declared_s", "whole"), [(None, True), (10.35, True), (10.36, False), (1.0, True)])
+def test_a_film_may_be_a_fiftieth_and_a_moment_shorter_than_declared(monkeypatch, declared_s, whole) -> None:
+    """250 pictures last 10 s: 0.98 of 10.357 s less 0.15 s are as much."""
+    source = timed(monkeypatch, [(at, 1) for at in range(250)], declared_s=declared_s)
+    if whole:
+        assert len(list(read_frames(source, Fraction(1)))) == 250
+        return
+    with pytest.raises(StreamError, match=r"x: truncated: 10\.00 s of 10\.36 s declared can be decoded"):
+        list(read_frames(source, Fraction(1)))
+
+
+@pytest.mark.parametrize(
+    ("ticks", "of_container", "tag", "declared_s"),
+    [
+        (50, None, None, 2.0),
+        (50, 1_500_000, None, 1.5),
+        (50, 2_500_000, "00:00:01", 2.0),
+        (None, 1_500_000, None, None),
+        (None, 1_500_000, "01:02:03.5", 3723.5),
+    ],
+)
+def test_the_shortest_duration_that_a_file_declares_counts(ticks, of_container, tag, declared_s) -> None:
+    stream = SimpleNamespace(
+        duration=ticks, time_base=Fraction(1, 25), metadata={} if tag is None else {"DURATION": tag}
+    )
+    assert source_module._declared_s(SimpleNamespace(duration=of_container), stream) == declared_s
+
+
+@pytest.mark.parametrize(
+    ("aspect", "rotation", "size"),
+    [
+        (None, 0, (90, 60)),
+        (Fraction(4, 3), 0, (120, 60)),
+        (Fraction(4, 3), 180, (120, 60)),
+        (None, 90, (60, 90)),
+    ],
+)
+def test_a_size_is_of_square_pixels_and_upright(aspect, rotation, size) -> None:
+    image = SimpleNamespace(width=90, height=60, rotation=rotation)
+    assert source_module._upright_size(image, SimpleNamespace(sample_aspect_ratio=aspect)) == size
+
+
+def test_pixels_that_are_not_square_are_made_so(tmp_path: Path) -> None:
+    path = tmp_path / "wide.mkv"
+    with av.open(str(path), "w") as container:
+        track = container.add_stream("libx264", rate=25)
+        track.width, track.height, track.pix_fmt = 96, 64, "yuv420p"
+        track.codec_context.sample_aspect_ratio = Fraction(4, 3)
+        image = av.VideoFrame.from_ndarray(np.full((96, 96), 90, np.uint8), format="yuv420p")
+        container.mux(track.encode(image))
+        container.mux(track.encode(None))
+    source = probe(path)
+    assert (source.width, source.height) == source.full_size == (128, 64)
+    assert {(f.image.width, f.image.height) for f in read_frames(source, Fraction(1))} == {(128, 64)}
+
+
+def test_two_pixels_a_side_are_the_least(make_clip) -> None:
+    source = probe(make_clip("least.mkv", size=(3, 2), pix_fmt="bgr0", codec="ffv1", frames=1))
+    assert (source.width, source.height, source.full_size) == (2, 2, (3, 2))
+    narrow = make_clip("narrow.mkv", size=(2, 64), pix_fmt="bgr0", codec="ffv1", frames=1)
+    assert (probe(narrow).width, probe(narrow, 48).width) == (2, 2)
+    with pytest.raises(StreamError, match=r"2x64 pixels; at least 2x2 are needed"):
+        probe(narrow, 16)
 
 
 def test_decimal_chunk_lengths_mean_what_they_say() -> None:
