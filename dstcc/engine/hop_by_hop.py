@@ -239,9 +239,9 @@ def hop_by_hop(config: EngineConfig) -> EngineResult:
         samples=Samples(**samples),
         end_ns=raw["end_ns"],
         totals=_totals([one["totals"] for one in raw["stages"]], objects),
-        nodes=tuple(NodeResult(**_by_slot(node, slots)) for node in raw["nodes"]),
+        nodes=tuple(NodeResult(**by_slot(node, slots)) for node in raw["nodes"]),
         hops=tuple(
-            HopResult(**_by_slot({**hop, **_named(place)}, slots))
+            HopResult(**by_slot({**hop, **_named(place)}, slots))
             for stage, one in zip(stages, raw["stages"], strict=True)
             for place, hop in zip(stage.places, one["hops"], strict=True)
         ),
@@ -282,13 +282,14 @@ def _named(place: int) -> dict[str, int]:
     return {"number": -1, "first_of": place} if place < HOPS else {"number": place - HOPS, "first_of": -1}
 
 
-def _by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:
-    """With an entry for each slot of the sender's."""
-    for name, column in row.items():
-        if name.startswith("slot_"):
-            more = max(0, slots - len(column))
-            row[name] = np.pad(column, (0, more), mode="edge" if len(column) else "constant")[:slots]
-    return row
+def by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:
+    """With an entry for each slot of the sender's: what is there at the end stays."""
+    return {
+        name: np.pad(column, (0, slots), mode="edge" if len(column) else "constant")[:slots]
+        if name.startswith("slot_")
+        else column
+        for name, column in row.items()
+    }
 
 
 def _objects(

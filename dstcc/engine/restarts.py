@@ -39,6 +39,7 @@ from .config import (
     Samples,
     TransportStats,
 )
+from .hop_by_hop import by_slot
 from .recoded import coding_of, joined_coding
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bo
         samples=samples,
         end_ns=max(ends),
         totals=_joined_totals(stretches, objects),
-        nodes=tuple(NodeResult(**_by_slot(vars(node), slots)) for node in stretches[-1].heard.nodes),
+        nodes=tuple(NodeResult(**by_slot(vars(node), slots)) for node in stretches[-1].heard.nodes),
         hops=_joined_hops(config, stretches, slots),
         connections=tuple(_connection(one) for one in stretches if one.heard.trace is not None),
         coding=joined_coding(
@@ -308,7 +309,7 @@ def _joined_hops(config: EngineConfig, stretches: list[_Stretch], slots: int) ->
     for number, last in enumerate(stretches[-1].heard.hops):
         from_craft = last.number < 0
         from_earth = last.number in to_earth or (from_craft and not config.links[last.first_of].onward)
-        row = _by_slot(vars(last), slots)
+        row = by_slot(vars(last), slots)
         if from_craft:
             row |= _summed([one.sent.hops[number] for one in stretches], slots, up=False)
         if from_earth:
@@ -319,23 +320,11 @@ def _joined_hops(config: EngineConfig, stretches: list[_Stretch], slots: int) ->
 
 def _summed(hops: list[HopResult], slots: int, *, up: bool) -> dict[str, Any]:
     """What all connections put on one line of a hop."""
-    rows = [_by_slot(vars(hop), slots) for hop in hops]
+    rows = [by_slot(vars(hop), slots) for hop in hops]
     return {
         name: sum(row[name] for row in rows)
         for name in rows[0].keys() - {"number", "first_of"}
         if name.startswith(("up_", "slot_up_")) == up
-    }
-
-
-def _by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:
-    """With an entry for each slot of the samples."""
-    return {
-        name: np.pad(column, (0, max(0, slots - len(column))), mode="edge" if len(column) else "constant")[
-            :slots
-        ]
-        if name.startswith("slot_")
-        else column
-        for name, column in row.items()
     }
 
 

@@ -148,7 +148,7 @@ def describe_loss(loss: EngineLoss, outages_ns: Outages = ()) -> dict[str, objec
 
 
 def _describe_frames(frames: FrameSchedule, outages_ns: Outages) -> dict[str, object]:
-    edges = np.array(outages_ns, dtype=np.int64).reshape(-1)
+    edges = np.array(outages_ns, dtype=np.int64).ravel()
     lit = np.searchsorted(edges, frames.t_ns, side="right") % 2 == 0
     lit = lit if lit.any() else np.ones_like(lit)
     ebn0_db = np.array([frames.ebn0_db[lit].min(), frames.ebn0_db[lit].max()])

@@ -254,6 +254,47 @@ def test_each_restart_repeats_what_was_under_way_at_it() -> None:
     assert (result.objects.complete_ns >= 0).all()
 
 
+def test_each_run_of_the_engine_counts_its_events() -> None:
+    """Two connections, and the first once more with links that fall dark as it ends."""
+    events: list[int] = []
+
+    def run(one: EngineConfig) -> EngineResult:
+        result = simulate(one)
+        events.append(result.totals.events)
+        return result
+
+    assert with_restarts(config(), run).totals.events == sum(events) and len(events) == 3
+    events.clear()
+    assert (
+        with_restarts(config(restart_s=(49.9, 80.0)), run).totals.events == sum(events) and len(events) == 5
+    )
+
+
+def test_a_log_has_what_a_sender_did_until_its_restart_and_what_became_of_that() -> None:
+    """Its last packets arrive 5 s after the restart; what it would have sent then is in no log."""
+    first, second = simulate(config(trace=True)).connections
+    of_receiver = np.isin(first.trace.event, (1, 2))
+    assert first.trace.t_ns[~of_receiver].max() <= ns(49.9) < first.trace.t_ns[of_receiver].max()
+    assert first.trace.t_ns[of_receiver].max() == ns(49.4 + 5)
+    assert second.trace.t_ns.min() >= ns(49.9 + 7)
+    assert second.trace.t_ns.max() > ns(80) and not np.isin(second.trace.event, (1, 2)).all()
+    for trace in (first.trace, second.trace):
+        assert len({len(getattr(trace, name)) for name in ("t_ns", "event", "sender")}) == 1
+
+
+def test_ranges_of_a_cut_log_are_of_its_acknowledgements() -> None:
+    for connection in simulate(config(trace=True, **CODED)).connections:
+        trace = connection.trace
+        assert len(trace.range_row) == len(trace.ranges) > 40
+        assert np.isin(trace.event[trace.range_row], (2, 3)).all() and (np.diff(trace.range_row) >= 0).all()
+        assert (trace.ranges[:, 0] < trace.ranges[:, 1]).all()
+        # one that arrived names what it named when it was sent, and was sent 5 s before
+        sent, came = (np.flatnonzero(trace.event == event) for event in (2, 3))
+        named = {row: trace.ranges[trace.range_row == row].tolist() for row in (sent[7], came[7])}
+        assert named[sent[7]] == named[came[7]]
+        assert trace.t_ns[came[7]] - trace.t_ns[sent[7]] == pytest.approx(ns(5), abs=ns(0.01))
+
+
 def test_a_restart_after_the_end_changes_nothing() -> None:
     made = config(restart_s=(500.0,))
     with_, without = simulate(made), simulate(replace(made, restarts=None))

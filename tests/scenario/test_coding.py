@@ -145,6 +145,27 @@ def test_a_block_has_no_more_packets_than_its_code(write: Write) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("code", "packets", "repair", "fits"),
+    [
+        *(("raptorq", 56_403, 0, True), ("raptorq", 56_404, 0, False), ("raptorq", 56_403, 1, True)),
+        *(("mds", 65_535, 0, True), ("mds", 65_536, 0, False)),
+        *(("mds", 60_000, 0.09225, True), ("mds", 60_000, 0.0923, False)),  # 5,535 and 5,538 of repair
+    ],
+)
+def test_a_code_is_full_with_its_last_packet(
+    write: Write, code: str, packets: int, repair: float, fits: bool
+) -> None:
+    layers = f"video.synthetic={{chunk_s=1.0,layer_bps=[{packets * 64 * 8}]}}"
+    keys = ("transport.mss_bytes=64", f"coding={{repair=[{repair}],code='{code}',block_s=1}}")
+    scenario = read(write, layers, *keys)
+    if fits:
+        assert config_of(scenario).coding is not None
+        return
+    with pytest.raises(ScenarioError, match=f"a block of layer 0 has {packets:,} source"):
+        config_of(scenario)
+
+
 def test_a_block_of_more_packets_than_a_word_has_is_interleaved(write: Write) -> None:
     """A word has room for half a repair packet for each source packet, or for twice the share."""
     plain = config_of(read(write)).coding

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dstcc.engine.config import FrameSchedule, Link
+from dstcc.engine.config import CrossTraffic, FrameSchedule, Hop, Link, Node
+from dstcc.engine.config import Flow as EngineFlow
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import ScenarioError
 from dstcc.scenario import content_hash, describe, draw_links, load_scenario, parse_override, rtt_s
@@ -116,6 +117,76 @@ def test_the_longest_round_trip_is_that_of_any_seed_and_link(minimal: Path) -> N
     assert longest("link.0.delay_s={uniform = [1, 9]}") == 2 * 9
     assert longest("link.0.delay_s={log_uniform = [1, 7]}") == 2 * 8
     assert longest("link.1.delay_s=[[0, 7], [9, 8.5], [20, 3]]") == 2 * 8.5
+
+
+def test_a_record_has_all_that_is_of_a_link() -> None:
+    """With a curve of delays the least and the most; what few links have only where this one has it."""
+    link = Link(
+        name="ka",
+        rate_bps=1000.0,
+        up_rate_bps=500.0,
+        delay_t_ns=(0, 10**10),
+        delay_ns=(2 * 10**9, 3 * 10**9),
+        queue_bytes=77,
+        up_queue_bytes=88,
+        loss=EngineLoss("packet", rate=0.25),
+        outages_ns=((10**9, 3 * 10**9), (5 * 10**9, 10**18)),
+        cross_traffic=(CrossTraffic(40.0), CrossTraffic(50.0)),
+        subflows=3,
+        flows=(
+            EngineFlow("cubic", start_ns=2 * 10**9, payload_bytes=9),
+            EngineFlow("bbr", source=CrossTraffic(60.0)),
+        ),
+    )
+    plain = {
+        "name": "ka",
+        "rate_bps": 1000.0,
+        "up_rate_bps": 500.0,
+        "delay_s": [[0.0, 2.0], [10.0, 3.0]],
+        "rtt_s": rtt_s(link),
+        "loss": {"packet": 0.25},
+        "up_loss": {},
+        "queue_bytes": 77,
+        "up_queue_bytes": 88,
+        "outages": 2,
+        "outage_s": 2.0 + 4.0,
+        "subflows": 3,
+        "flows": [
+            {"congestion": "cubic", "start_s": 2.0, "bytes": 9, "rate_bps": None},
+            {"congestion": "bbr", "start_s": 0.0, "bytes": None, "rate_bps": 60.0},
+        ],
+        "datagrams_bps": [40.0, 50.0],
+    }
+    assert describe(link, 9.0) == plain
+    assert rtt_s(link) == pytest.approx(6.0)
+    curved = describe(replace(link, delay_slope=(0.1, 0.1)), 9.0)
+    assert curved["delay_s"] == {"min": 2.0, "max": 3.0}
+    constant = replace(link, delay_t_ns=(0,), delay_ns=(4 * 10**9,))
+    assert describe(constant, 9.0)["delay_s"] == 4.0
+    node = Node("relay", 1)
+    changing = replace(
+        link,
+        unannounced_ns=((10**9, 2 * 10**9), (4 * 10**9, 4_500_000_000)),
+        rate_t_ns=(0, 1, 2),
+        rate_share=(1.0, 0.5, 0.8),
+        hidden_t_ns=(0, 5),
+        hidden_share=(0.9, 0.2),
+        up_rate_t_ns=(0, 7),
+        up_rate_share=(1.0, 0.4),
+        onward=(Hop(1, node, constant),),
+    )
+    more = {
+        "unannounced_s": 1.5,
+        "rate_steps": 4,  # one after the first of each, and the first
+        "least_rate_bps": pytest.approx(1000 * 0.5 * 0.2),
+        "up_rate_steps": 2,
+        "least_up_rate_bps": 200.0,
+        "onward": [{"node": "relay", **describe(constant, 9.0)}],
+    }
+    assert describe(changing, 9.0) == {**plain, "rtt_s": rtt_s(changing), **more}
+    hidden = describe(replace(link, hidden_t_ns=(0, 5), hidden_share=(0.9, 0.2)), 9.0)
+    assert (hidden["rate_steps"], hidden["least_rate_bps"]) == (2, pytest.approx(200.0))
+    assert "up_rate_steps" not in hidden and "onward" not in hidden and "unannounced_s" not in hidden
 
 
 def test_outages_count_as_far_as_the_run_goes(minimal: Path) -> None:
