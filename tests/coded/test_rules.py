@@ -37,6 +37,28 @@ def test_the_margin_is_the_measured_loss_and_deviations_of_a_block() -> None:
     assert decision.repair[0] == pytest.approx([x / (1 - x) / 2**m for m in range(3)])
 
 
+@pytest.mark.parametrize(("kappa", "share"), [(0.0, 0.5 / 0.5), (8.0, 0.65 / 0.35)])
+def test_a_margin_is_below_two_thirds_of_all_packets(kappa: float, share: float) -> None:
+    """Half of all lost, in blocks of 96: eight deviations are 0.41 more, of which 0.15 count."""
+    of, rule = mission(), Margin({**MARGIN, "kappa": kappa})
+    rule.begin(of)
+    found = rule.share(np.array([0.5]))
+    assert found == pytest.approx([share]) and found < 2
+
+
+def test_the_threshold_itself_is_not_above_it() -> None:
+    of, rule = mission(), Threshold(THRESHOLD)
+    rule.begin(of)
+    assert rule.share(np.array([0.01, 0.0100001])).tolist() == [0.01, 0.2]
+
+
+def test_a_share_is_never_more_than_two() -> None:
+    of, rule = mission(), Threshold({**THRESHOLD, "high": 3.0})
+    rule.begin(of)
+    decision = rule.decide(heard(of, 1000, 900))  # type: ignore[arg-type]
+    assert decision.repair[0] == pytest.approx([2.0, 1.0, 0.5])
+
+
 def test_the_threshold_is_high_while_the_measured_loss_is_above_it() -> None:
     of, rule = mission(), Threshold(THRESHOLD)
     rule.begin(of)
