@@ -82,13 +82,14 @@ def write_netem(
     ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. ``force`` replaces an existing export.
     Raises :class:`InputError` for another ending, and for commands that ``tc`` would refuse.
     """
-    longest_s = max((row["delay_ms"] for row in rows), default=0.0) / 1e3
-    if netem_format(path) == ".sh" and longest_s > TC_DELAY_S:
+    ending = netem_format(path)
+    longest_s = max(row["delay_ms"] for row in rows) / 1e3
+    if ending == ".sh" and longest_s > TC_DELAY_S:
         raise InputError(
             f"{path}: a delay of {longest_s:.6g} s is more than the {TC_DELAY_S:g} s that tc takes; "
             f"{ceil(longest_s / TC_DELAY_S)} times the scale makes it fit, .csv and .json take any"
         )
-    render = {".csv": _csv, ".json": _json, ".sh": _shell}[netem_format(path)]
+    render = {".csv": _csv, ".json": _json, ".sh": _shell}[ending]
     atomic_write(path, render(rows, marked(meta)), replaces=EXPORT if force else None)
 
 
@@ -106,12 +107,8 @@ def chain(lost: float, end: float) -> tuple[float, float, float, float]:
     if lost <= 0:
         return 0.0, 1.0, 1.0, 0.0
     if lost >= 1:
-        return (
-            1.0,
-            0.0,
-            1.0,
-            1.0,
-        )  # lossy in both states: netem moves to the bad one only after its first packet
+        # Lossy in both states: netem moves to the bad one only after its first packet.
+        return 1.0, 0.0, 1.0, 1.0
     # p must be at most 1: where nearly all is lost, that bounds how often bursts end
     r = min(end, (1 - lost) / lost)
     return r * lost / (1 - lost), r, 1.0, 0.0

@@ -136,6 +136,7 @@ def test_the_exact_formula_has_no_outside():
 def test_uncoded_bits_are_inverted_from_a_coins_toss_to_one_error_in_1e12():
     known = code(UNCODED)
     assert (known.frame_bits, known.rate) == (1, 1)
+    assert known.ebn0_db.size == known.table_fer.size == len(known.refs) == 0, "it has no table"
     # -30 dB is an amplitude of 10^-1.5, 14 dB one of 10^0.7
     greatest, least = 0.5 * erfc(10**-1.5), 0.5 * erfc(10**0.7)
     assert known.rates == pytest.approx((greatest, least), rel=1e-12)

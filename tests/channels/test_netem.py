@@ -6,16 +6,18 @@ import csv
 import json
 import math
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from dstcc_channels import geometry
-from dstcc_channels.netem import netem_rows, write_netem
+from dstcc_channels.gilbert_elliott import GilbertElliott
+from dstcc_channels.netem import chain, netem_rows, write_netem
 from dstcc_channels.profiles import load_profile
 from dstcc_channels.realise import realise
-from dstcc_channels.timeline import timeline
+from dstcc_channels.timeline import Timeline, timeline
 from dstcc_channels.trace import write_trace
 from dstcc_channels.weather import STATES
 
@@ -170,6 +172,130 @@ def test_netem_files_agree(tmp_path, bursts):
     assert "delay 10000.000000ms rate 1200000bit loss gemodel 1% 10% 100% 0%" in script
     assert sum(float(line.split()[1]) for line in script.splitlines() if line.startswith("sleep")) == DAY
     subprocess.run(["sh", "-n", tmp_path / "n.sh"], check=True)
+
+
+def by_hand(delay_s, packet_loss, burst_end, **more):
+    """A line of 1.2 Mb/s, 100 packets of 1,500 bytes a second, with rows ten seconds apart."""
+    count = len(delay_s)
+    nothing = np.zeros(count)
+    columns = {
+        **{name: nothing for name in ("ebn0_db", "scintillation_index", "frame_error_rate")},
+        **{"t_s": 10.0 * np.arange(count), "delay_s": np.array(delay_s), "rate_bps": 1.2e6, "bursts": None},
+        **{"packet_loss": np.array(packet_loss), "burst_end": np.array(burst_end)},
+        **{"usable": np.array(packet_loss) < 1, "weather": (), "notes": ()},
+    }
+    return Timeline(**(columns | more))
+
+
+def test_every_column_by_arithmetic():
+    """At S = 4 times and delays are a quarter, the rate is four times as high. 20 s hold 2,000 packets, of which and a
+    half more the limit is; the least is 1,000."""
+    line = by_hand([20.0, 1.0, 8.0], [0.2, 0.0, 1.0], [0.5, 0.7, 0.1])
+    first, second, third = netem_rows(line, 1500, 4.0)
+    assert first == pytest.approx(
+        {
+            **{"t_s": 0, "delay_ms": 5000, "rate_bps": 4_800_000, "loss_percent": 20, "limit_packets": 3000},
+            # r = 1/2, p = r loss / (1 - loss) = 1/8; lossy in the bad state alone
+            **{"gemodel_p_percent": 12.5, "gemodel_r_percent": 50},
+            **{"gemodel_1_h_percent": 100, "gemodel_1_k_percent": 0},
+        }
+    )
+    assert (second["t_s"], second["delay_ms"], second["limit_packets"]) == (2.5, 250, 1000)
+    chain_of = [f"gemodel_{key}_percent" for key in ("p", "r", "1_h", "1_k")]
+    assert [second[key] for key in chain_of] == [0, 100, 100, 0]
+    assert [third[key] for key in chain_of] == [100, 0, 100, 100] and third["loss_percent"] == 100
+    assert all(
+        isinstance(row["rate_bps"], int) and isinstance(row["limit_packets"], int) for row in (first, third)
+    )
+    for scale in (1.0, 1e6):
+        assert netem_rows(line, 1500, scale)[0]["rate_bps"] == 1.2e6 * scale
+    for scale in (0.99, 1.01e6, float("nan")):
+        with pytest.raises(
+            InputError, match="must be between 1 and 1e\\+06, mission seconds per emulated second"
+        ):
+            netem_rows(line, 1500, scale)
+
+
+@pytest.mark.parametrize(("lost", "end"), [(0.01, 0.3), (0.5, 1.0), (0.9, 0.5), (1e-9, 1.0)])
+def test_a_chain_has_the_loss_and_where_it_can_the_bursts(lost, end):
+    """p / (p + r) is lost; where nearly all is, p = 1 bounds how often bursts end."""
+    p, r, bad, good = chain(lost, end)
+    assert (bad, good) == (1, 0) and 0 < p <= 1 + 1e-12
+    assert p / (p + r) == pytest.approx(lost)
+    assert r == pytest.approx(min(end, (1 - lost) / lost))
+
+
+def test_a_chain_of_bursts_is_handed_on_but_in_an_outage():
+    bursts = GilbertElliott(p=0.1, r=0.2, good=0.05, bad=0.9)
+    open_, out = netem_rows(by_hand([1.0, 1.0], [0.3, 1.0], [0.5, 0.5], bursts=bursts), 1500)
+    chain_of = [f"gemodel_{key}_percent" for key in ("p", "r", "1_h", "1_k")]
+    assert [open_[key] for key in chain_of] == pytest.approx([10, 20, 90, 5])
+    assert [out[key] for key in chain_of] == [100, 0, 100, 100]
+
+
+@pytest.mark.parametrize(("longest_s", "times"), [(274.0, None), (274.001, 2), (548.0, 2), (549.0, 3)])
+def test_tc_takes_no_delay_above_its_counter(tmp_path, longest_s, times):
+    rows = netem_rows(by_hand([10.0, longest_s, 5.0], [0.0] * 3, [1.0] * 3), 1500)
+    meta = {**META, "duration_s": 30.0}
+    for ending in (".csv", ".json", ".SH"):
+        path = tmp_path / f"n{ending}"
+        if times is None or ending != ".SH":
+            write_netem(rows, path, meta)
+            continue
+        rule = f"a delay of {longest_s:.6g} s is more than the 274 s that tc takes; {times} times the scale makes"
+        with pytest.raises(InputError, match=rule):
+            write_netem(rows, path, meta)
+        assert not path.exists()
+    if times is None:
+        lines = (tmp_path / "n.SH").read_text().splitlines()
+        assert lines[:2] == ["#!/bin/sh", "# Shapes what leaves a device. Usage: sh FILE DEVICE"]
+        begun = lines.index("set -eu")
+        assert all(line.startswith("#") for line in lines[:begun])
+        tc = [f'tc qdisc {verb} dev "$DEVICE" root netem limit' for verb in ("replace", "change", "change")]
+        shaped = "rate 1200000bit loss gemodel 0% 100% 100% 0%"
+        assert lines[begun + 1 :] == [
+            "DEVICE=${1:?give the device}",
+            "trap 'tc qdisc del dev \"$DEVICE\" root' EXIT",
+            *(f"{tc[0]} 1500 delay 10000.000000ms {shaped}", "sleep 10"),
+            *(f"{tc[1]} 41100 delay 274000.000000ms {shaped}", "sleep 10"),
+            *(f"{tc[2]} 1000 delay 5000.000000ms {shaped}", "sleep 10"),
+        ]
+
+
+def test_a_trace_has_its_columns_and_none_of_what_is_unknown(tmp_path):
+    line = by_hand(
+        [1.0, 1.0],
+        [0.25, 1.0],
+        [1.0, 1.0],
+        t_s=np.array([0.0, 1 / 3]),
+        ebn0_db=np.array([1.23456789, np.nan]),
+        frame_error_rate=np.array([np.nan, 1e-7]),
+        scintillation_index=np.array([0.5, 0.0]),
+    )
+    for number, weather in enumerate(((), ("clear", "rain"))):
+        path = tmp_path / f"{number}.csv"
+        write_trace(replace(line, weather=weather), path, META, 1, 1500)
+        read = [row for row in path.read_text().splitlines() if not row.startswith("#")]
+        sky = weather or ("", "")
+        assert read == [
+            "t_s,state,weather,ebn0_db,scintillation_index,frame_error_rate,packet_loss",
+            f"0,open,{sky[0]},1.23457,0.5,,0.25",
+            f"0.3333333333,out,{sky[1]},,0,1e-07,1",
+        ]
+
+
+def test_a_trace_of_bursts_begins_at_its_first_packet(tmp_path):
+    """Two packets of 120 bytes, 100 a second; a chain that is bad for ever once it is, and moves at once."""
+    bursts = GilbertElliott(p=1.0, r=1.0, good=0.25, bad=0.75)
+    line = by_hand([1.0], [0.5], [0.5], bursts=bursts, rate_bps=96_000.0)
+    path = tmp_path / "t.csv"
+    write_trace(line, path, {**META, "duration_s": 0.05}, 1, 120)
+    read = [row.split(",") for row in path.read_text().splitlines() if not row.startswith("#")]
+    assert read[0] == ["t_s", "state", "packet_loss"]
+    assert [float(row[0]) for row in read[1:]] == pytest.approx([0, 0.01, 0.02, 0.03, 0.04])
+    assert {tuple(row[1:]) for row in read[1:]} == {("bad", "0.75"), ("good", "0.25")}
+    with pytest.raises(InputError, match=r"duration_s = 1\.00001e\+06: more than 100000000 packets"):
+        write_trace(line, tmp_path / "u.csv", {**META, "duration_s": 1_000_010.0}, 1, 120)
 
 
 def test_an_unknown_format_is_refused(tmp_path):

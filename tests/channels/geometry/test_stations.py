@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from dstcc_channels.geometry import (
     visibility,
 )
 from dstcc_channels.geometry.de421 import _kernel
+from dstcc_channels.geometry.stations import _of_date
+from dstcc_channels.geometry.times import tdb_s
 
 from dstcc.errors import InputError
 
@@ -54,6 +56,23 @@ def test_elevations_are_skyfields(name, year):
         ours = elevation_deg(site, name, datetime(year, 11, 21), seconds, ephemeris="de421")
         # Nutation 10", aberration 20", UT1 - UTC up to 0.9 s = 14": 0.01 degrees.
         assert np.abs(ours - theirs).max() < 0.012
+
+
+def test_the_pole_of_date_is_that_of_iers():
+    """Conventions (2010), equation 5.16: X and Y to the second power of centuries, after fifty years, in seconds."""
+    at = datetime(2000, 1, 1) + timedelta(
+        days=18262.5
+    )  # half a century after J2000, but for half a day and a minute
+    t = tdb_s(at) / (36525 * DAY_S)
+    arcsec = np.pi / 648_000
+    pole = (2004.191898 * t - 0.4297829 * t**2) * arcsec, (-0.025896 * t - 22.4072747 * t**2) * arcsec
+    x, y, z = (column.tolist() for column in _of_date(np.eye(3), at, np.zeros(3)))
+    assert x == pytest.approx([1, 0, -pole[0]], abs=1e-12)
+    assert y == pytest.approx([0, 1, -pole[1]], abs=1e-12)
+    assert z == pytest.approx([*pole, 1], abs=1e-12)
+    assert pole[0] / arcsec == pytest.approx(1001.99, abs=0.1) and pole[1] / arcsec == pytest.approx(
+        -5.61, abs=0.02
+    )
 
 
 def test_a_window_ends_where_the_body_crosses_the_mask():
