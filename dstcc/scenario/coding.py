@@ -276,7 +276,7 @@ def _longest_silence_ns(setup: TrialSetup, most_ns: int) -> int:
 def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
     """The period of each object, from 0 on without gaps: chunks whose last frame is captured within ``block_ns``."""
     number = (setup.capture_ns[setup.objects.chunk] - 1) // block_ns
-    return np.unique(number, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    return np.unique(number, return_inverse=True)[1].astype(np.int64).ravel()
 
 
 def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> EngineCoding | None:

@@ -126,7 +126,7 @@ class Source:
         return Columns(
             chunk=np.repeat(np.arange(self.chunks, dtype=np.int64), self.layers),
             layer=np.tile(np.arange(self.layers, dtype=np.int64), self.chunks),
-            payload_bytes=np.ascontiguousarray(self.layer_bytes.reshape(-1)),
+            payload_bytes=np.ascontiguousarray(self.layer_bytes.ravel()),
             captured_ns=np.repeat(captured, self.layers),
             chunk_ns=np.round((self.end_s - self.start_s) * NS_PER_S).astype(np.int64),
             capture_ns=captured,

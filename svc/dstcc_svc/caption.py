@@ -56,7 +56,7 @@ class Caption:
 
         clock, state = words(one, self._layers, self._tick_s, self._clock)
         clock = f"{self._name}   {clock}" if self._name else clock
-        planes = one.image.to_ndarray().reshape(-1)
+        planes = one.image.to_ndarray().ravel()
         luma = self.width * self.height
         cuts = (slice(luma), slice(luma, luma * 5 // 4), slice(luma * 5 // 4, None))
         line = self._line(clock, state, one.since is not None)
@@ -93,7 +93,7 @@ class Caption:
         draw.text((self.width - margin, middle), state, fill=ink, font=font, anchor="rm")
         quarter = self.width * self.extra // 4
         return (
-            np.asarray(image, np.uint8).reshape(-1),
+            np.asarray(image, np.uint8).ravel(),
             np.full(quarter, blue, np.uint8),
             np.full(quarter, red, np.uint8),
         )

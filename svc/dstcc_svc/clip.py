@@ -59,7 +59,7 @@ def tiled(
         rows = [planes[place : place + columns] for place in range(0, len(planes), columns)]
         whole = [np.vstack([np.hstack([one[kind] for one in row]) for row in rows]) for kind in range(3)]
         height, width = whole[0].shape
-        flat_planes = np.concatenate([plane.reshape(-1) for plane in whole]).reshape(height * 3 // 2, width)
+        flat_planes = np.concatenate([plane.ravel() for plane in whole]).reshape(height * 3 // 2, width)
         yield tick, av.VideoFrame.from_ndarray(flat_planes, format="yuv420p")
 
 
@@ -166,7 +166,7 @@ def _planes(image: VideoFrame) -> list[NDArray[np.uint8]]:
     """Luma and both colour differences of a yuv420p picture, as arrays of rows."""
     import numpy as np
 
-    samples = image.to_ndarray().reshape(-1).astype(np.uint8, copy=False)
+    samples = image.to_ndarray().ravel().astype(np.uint8, copy=False)
     luma = image.width * image.height
     cuts = (samples[:luma], samples[luma : luma * 5 // 4], samples[luma * 5 // 4 :])
     return [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -10,7 +12,24 @@ import numpy as np
 import pytest
 
 from dstcc.engine import EngineConfig, Hop, Link, Node, Objects, Transport
-from dstcc.engine.passing import NEVER_NS, Network, arrival_ns, least_delay_ns, lines_of, most_weight, passage
+from dstcc.engine.passing import (
+    NEVER_NS,
+    SINK,
+    SOURCE,
+    Line,
+    Network,
+    _by_density,
+    _some,
+    arrival_ns,
+    contacts_s,
+    least_delay_ns,
+    lines_of,
+    most_weight,
+    network_of,
+    over_nodes,
+    passage,
+    wire_bytes,
+)
 
 S = 10**9
 UNIT = 1000
@@ -31,8 +50,6 @@ def line(name: str, delay_s: float, dark: list[tuple[int, int]], rate: int = 1) 
 
 
 def path(first: Link, *onward: Hop, first_hop_of: int = -1) -> Link:
-    from dataclasses import replace
-
     if not onward:
         return first
     total = first.delay_ns[0] + sum(hop.line.delay_ns[0] for hop in onward)
@@ -142,6 +159,137 @@ def test_it_is_the_best_of_all_schedules(number: int) -> None:
     network = Network(trial, trial.objects.release_ns, trial.objects.payload_bytes.astype(float))
     (found,) = network.most_bytes([end * S])
     assert found / UNIT == pytest.approx(units, abs=1e-6)
+
+
+def changing(random: Random) -> Link:
+    """With steps of its rate, known and hidden, and outages, announced and not, at whole seconds up to 40."""
+
+    def steps() -> tuple[tuple[int, ...], tuple[float, ...]]:
+        at = sorted(random.sample(range(1, 40), random.randint(1, 3)))
+        return (0, *(t * S for t in at)), tuple(random.choice((0.25, 0.5, 1.0)) for _ in range(len(at) + 1))
+
+    def outages() -> list[tuple[int, int]]:
+        edges = sorted(random.sample(range(40), 4))
+        return [(edges[0], edges[1]), (edges[2], edges[3])]
+
+    (rate_t, rate_share), (hidden_t, hidden_share) = steps(), steps()
+    return replace(
+        line("x", 1, outages(), rate=4),
+        unannounced_ns=tuple((a * S, b * S) for a, b in outages()),
+        **{
+            "rate_t_ns": rate_t,
+            "rate_share": rate_share,
+            "hidden_t_ns": hidden_t,
+            "hidden_share": hidden_share,
+        },
+        delay_t_ns=(0, 10 * S, 30 * S),
+        delay_ns=(S, 3 * S, 2 * S),
+    )
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_line_carries_its_rate_of_each_second(number: int) -> None:
+    """Second by second: what a plan and the channel leave of 4,000 bytes, and nothing in outages of either kind."""
+    random = Random(number)
+    link = changing(random)
+    one = Line("x", SOURCE, SINK, link)
+
+    def rate_at(second: int) -> float:
+        at = second * S
+        if any(a <= at < b for a, b in (*link.outages_ns, *link.unannounced_ns)):
+            return 0.0
+        known = [v for t, v in zip(link.rate_t_ns, link.rate_share, strict=True) if t <= at][-1]
+        return (
+            32_000
+            * known
+            * [v for t, v in zip(link.hidden_t_ns, link.hidden_share, strict=True) if t <= at][-1]
+        )
+
+    t_ns, bps = one.rate
+    assert t_ns[0] == 0 and (np.diff(t_ns) > 0).all()
+    rates = [rate_at(second) for second in range(45)]
+    assert [float(bps[np.searchsorted(t_ns, s * S, side="right") - 1]) for s in range(45)] == pytest.approx(
+        rates
+    )
+    for _ in range(20):
+        begin, end = sorted(random.sample(range(45), 2))
+        half = random.choice((0, S // 2))
+        carried = one.carried_bits(np.array([begin * S]), np.array([end * S + half]))
+        assert carried == pytest.approx([sum(rates[begin:end]) + rates[end] * half / S])
+    for at in [0, *(random.randrange(0, 44 * S) for _ in range(20)), *(s * S for s in range(44))]:
+        lit = [at] if rates[at // S] else [s * S for s in range(at // S + 1, 45) if rates[s]]
+        assert one.opens(at) == (lit[0] if lit else NEVER_NS)
+    whole = contacts_s(one, 42 * S)
+    assert sum(end - begin for begin, end in whole) == sum(rate > 0 for rate in rates[:42])
+    assert all(a[1] < b[0] for a, b in pairwise(whole)) and whole[-1][1] <= 42
+    assert all(all(rates[s] for s in range(int(begin), int(end))) for begin, end in whole)
+
+
+def test_what_departed_is_what_arrives() -> None:
+    """From 10 to 20 s the light time grows by a hundredth of the time, from 20 to 40 s it falls by half of that."""
+    sloping = replace(line("x", 1, []), delay_t_ns=(10 * S, 20 * S, 40 * S), delay_ns=(S, S + S // 10, S))
+    one = Line("x", SOURCE, SINK, sloping)
+    at = np.array([0, 10 * S, 15 * S, 20 * S, 30 * S + 7, 50 * S])
+    assert one.arrival(at).tolist() == [
+        S,
+        11 * S,
+        16 * S + 50_000_000,
+        21 * S + 100_000_000,
+        31 * S + 50_000_007,
+        51 * S,
+    ]
+    assert np.abs(one.departure(one.arrival(at)) - at).max() <= 1
+
+
+def test_some_of_many_are_spread_evenly_and_both_ends_are_there() -> None:
+    many = np.arange(0, 1000, 10)
+    assert (_some(many, 100) == many).all()
+    assert _some(many, 4).tolist() == [0, 330, 660, 990]
+    assert len(_some(many, 99)) == 99
+
+
+def test_weight_is_taken_by_its_density_and_the_next_deadline() -> None:
+    """Bytes 1, 2, 1, 4, 1 of weights 2, 4, 1, 8, 3: three to a byte, then two to a byte by their row, then one."""
+    found = list(
+        _by_density(
+            np.array([2.0, 4.0, 1.0, 8.0, 3.0]),
+            np.array([1.0, 2.0, 1.0, 4.0, 1.0]),
+            np.array([1, 0, 0, 1, 1]),
+        )
+    )
+    assert [(sorted(rows.tolist()), row) for rows, row in found] == [
+        ([4], 1),
+        ([1], 0),
+        ([0, 3], 1),
+        ([2], 0),
+    ]
+
+
+def test_times_to_ask_at_are_even_and_where_cuts_are() -> None:
+    trial = two_hops([(0, 6), (9, 12)], release_s=[0, 0], end_s=24)
+    network = network_of(trial)
+    moments = network.moments(24 * S)
+    assert set(range(S, 25 * S, S)) <= set(moments.tolist()), "twenty-four even ones"
+    assert {8 * S, 11 * S} <= set(moments.tolist()) and moments.min() > 0 and moments.max() == 24 * S
+    assert network.wire_bytes.tolist() == [UNIT, UNIT]
+    assert wire_bytes(np.array([100, 250]), 100, 40).tolist() == [140, 350]
+
+
+def test_only_a_network_that_ends_and_has_something_due_is_asked() -> None:
+    trial = two_hops([], release_s=[0])
+    assert over_nodes(trial)
+    assert not over_nodes(replace(trial, duration_ns=NEVER_NS))
+    assert not over_nodes(config(line("a", 1, []), release_s=[0]))
+    nothing = replace(trial.objects, **{name: np.zeros(0, np.int64) for name in vars(trial.objects)})
+    assert not over_nodes(replace(trial, objects=nothing))
+
+
+def test_by_each_time_no_more_than_was_captured_and_carried() -> None:
+    """One a second over both hops, 3 s of light; captured at 0, 0, 5 and 6 s."""
+    network = network_of(two_hops([], release_s=[0, 0, 5, 6]))
+    by = [4, 5, 8, 9, 10, 3, 12]
+    found = network.most_bytes([s * S for s in by])
+    assert np.array(found) / UNIT == pytest.approx([1, 2, 2, 3, 4, 0, 4], abs=0.4)
 
 
 def two_hops(dark: list[tuple[int, int]], **keys: Any) -> EngineConfig:

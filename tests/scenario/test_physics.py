@@ -119,6 +119,11 @@ def test_a_light_time_between_bodies(drawn, tmp_path):
     steps = light_time_s("mars", "earth", START, np.stack([t_s - 1, t_s + 1]), sent=True)
     np.testing.assert_allclose(link.delay_slope, (steps[1] - steps[0]) / 2, atol=2e-8)
     assert drawn('rate_bps = 1e6\ndelay_s = {bodies = ["earth", "mars"]}') == link
+    assert link.delay_t_ns == tuple(600 * 10**9 * row for row in range(145)), (
+        "ten minutes apart, both ends included"
+    )
+    short = drawn('rate_bps = 1e6\ndelay_s = {bodies = ["earth", "mars"]}', "scenario.duration_s=1000")
+    assert short.delay_t_ns == (0, 500 * 10**9, 1000 * 10**9), "two pieces at least"
     longest_s = longest_possible_rtt_s(load_scenario(tmp_path / "scenario.toml"))
     assert longest_s == 2 * max(link.delay_ns) / 1e9
 

@@ -46,6 +46,41 @@ def variant(text: str) -> str:
     return f'[[variant]]\nlabel = "mine"\n{text}\n'
 
 
+@pytest.mark.parametrize(
+    ("keys", "place", "inherited"),
+    [
+        ("", "set.initial_cwnd", "transport.initial_cwnd"),
+        ("set = {initial_cwnd = 7}", "set.initial_cwnd", None),
+        ("", "set.mss_bytes", None),  # nobody gives it
+        ("", "set.initial_cwnd = 20", "transport.initial_cwnd = 20"),
+        ("", "set.", None),
+        ("", "congestion", None),
+        ("", "set.coding.block_s", "coding.block_s"),
+        ("set = {coding = {repair = [0.1]}}", "set.coding.block_s", "coding.block_s"),
+        ("set = {coding = {block_s = 2}}", "set.coding.block_s", None),
+        ("", "set.coding.place", None),
+        ("", "set.coding", None),
+    ],
+)
+def test_a_key_is_the_scenarios_where_the_variant_gives_none(
+    write: Write, keys: str, place: str, inherited: str | None
+) -> None:
+    text = (
+        MINIMAL
+        + """
+[transport]
+mode = "coded"
+congestion = "open-loop"
+initial_cwnd = 20
+[coding]
+block_s = 5
+"""
+    )
+    scenario = load_scenario(write(text + variant(f'congestion = "open-loop"\n{keys}')))
+    (mine,) = scenario.variant
+    assert mine.inherits(place, scenario) == inherited
+
+
 def test_a_variant_is_its_algorithm_with_its_settings_and_the_rest_of_the_scenario(write: Write) -> None:
     scenario = read(write, TUNED)
     tuned = scenario.as_variant("tuned cubic")
