@@ -422,6 +422,15 @@ def test_the_engine_takes_what_is_drawn() -> None:
         ),
         (
             {
+                "transport": {"congestion": "cubic", "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
+                "node__1__when_full": "drop-tail",
+                "node__2__when_full": "drop-head",
+                "node__2__storage_bytes": 10**6,
+            },
+            "transport.restart: at 'b' what is stored of an earlier connection would make room for a later one",
+        ),
+        (
+            {
                 **SPLIT,
                 "transport": {**SPLIT["transport"], "restart": {"at_s": [5], "boot_s": 1, "spool": True}},
             },
