@@ -76,6 +76,24 @@ def test_a_ramp_that_is_seen_rising_is_known() -> None:
     assert mean(law.expect(450, np.array([450.0, 480.0, 600.0]))) == pytest.approx([0.1, 0.16, 0.2], rel=0.1)
 
 
+def test_a_ramp_leads_from_what_was_to_what_will_be() -> None:
+    """From 0.1 to 0.3 between 100 and 200 s, of which the draw leaves nothing open."""
+    ramp = model(ramp={"before": 0.1, "after": 0.3, "start_s": 100, "length_s": 100})
+    law = Ramps(ramp, Loss("schedule", t_ns=(100 * 10**9, 200 * 10**9), rates=(0.1, 0.3)))
+    times, chances = (
+        np.array([0.0, 100.0, 125.0, 150.0, 200.0, 999.0]),
+        np.array([0.1, 0.1, 0.15, 0.2, 0.3, 0.3]),
+    )
+    for known in (None, -5.0, 0.0, 160.0):
+        assert law.expect(known, times) == pytest.approx(on_grid(chances))
+    assert law.foretells
+    even = Ramps(
+        model(ramp={"before": 0.1, "after": 0.1, "start_s": 100, "length_s": 100}),
+        Loss("packet", rates=(0.1, 0.1)),
+    )
+    assert not even.foretells
+
+
 def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
     scenario = short(tmp_path)
     from dstcc.scenario import draw_links
@@ -151,4 +169,4 @@ def test_a_path_loses_what_either_hop_does() -> None:
         scenario = parse_scenario(document, source="net.toml")
         (law,) = laws_of(scenario, 1, draw_lines(scenario, 1))
         assert law.foretells
-        assert mean(law.expect(3.0, np.array([80.0, 95.0]))) == pytest.approx(chances, rel=0.05)
+        assert mean(law.expect(3.0, np.array([89.85, 90.05]))) == pytest.approx(chances, rel=0.05)

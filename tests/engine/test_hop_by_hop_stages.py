@@ -142,6 +142,14 @@ def test_results_are_named_by_paths_and_hops() -> None:
     assert (result.totals.arrived_payload_bytes, result.totals.delivered_payload_bytes) == (whole, whole)
 
 
+def test_what_is_on_its_way_at_the_end_is_not_given_up() -> None:
+    """A run of 30 s: over 20 s of light some layers have arrived, and others have only left."""
+    result = simulate(trial(duration_ns=30 * S))
+    open_ = result.objects.complete_ns < 0
+    assert open_.any() and not result.objects.given_up.any()
+    assert (result.objects.delivered_bytes[open_] < 3 * 1460).all()
+
+
 def test_a_column_of_slots_has_an_entry_for_each_of_the_senders() -> None:
     """What a node has at its end it has until the sender's; one without any has nothing."""
     row = {"slot_held": np.array([1, 2, 3]), "slot_none": np.array([], dtype=int), "came": 7}

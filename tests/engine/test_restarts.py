@@ -66,6 +66,7 @@ def again(result: EngineResult) -> float:
 def test_with_a_spool_what_is_not_acknowledged_goes_again_and_nothing_else() -> None:
     result = simulate(config())
     assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
+    assert result.end_ns == result.objects.complete_ns.max()
     repeated = np.zeros(80)
     repeated[39:49] = PACKETS
     assert result.objects.retransmissions.tolist() == repeated.tolist()
