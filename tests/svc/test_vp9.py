@@ -238,6 +238,27 @@ def test_quantizers_fall_to_crf(crf: int, layers: int, spatial_layers: int) -> N
     assert 0 <= values[0] <= 63
 
 
+@pytest.mark.parametrize(
+    ("crf", "layers", "sizes", "steps"),
+    [
+        (32, 1, 1, [32]),
+        (32, 2, 1, [44, 32]),  # at most 12 a layer
+        (32, 3, 1, [56, 44, 32]),
+        (32, 4, 1, [56, 48, 40, 32]),  # 24 in all
+        (51, 4, 1, [63, 59, 55, 51]),  # up to the largest
+        (8, 3, 1, [32, 20, 8]),
+        (32, 2, 2, [38, 32]),  # 6 between two sizes
+        (32, 3, 3, [44, 38, 32]),
+        (32, 3, 2, [48, 42, 32]),  # 16 in all: 6 between sizes, 10 are left
+        (32, 4, 2, [47, 42, 37, 32]),  # a third each: 5 between sizes, and of 11 twice 5
+        (32, 4, 3, [48, 43, 38, 32]),
+        (58, 2, 2, [63, 58]),
+    ],
+)
+def test_quantizers_by_arithmetic(crf: int, layers: int, sizes: int, steps: list[int]) -> None:
+    assert quantizers(crf, layers, 63, sizes) == steps
+
+
 @given(st.lists(st.integers(1, 300), min_size=2, max_size=4))
 def test_a_superframe_index_holds_the_sizes(sizes: list[int]) -> None:
     data = superframe([bytes(size) for size in sizes])
