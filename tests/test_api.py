@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -16,6 +17,7 @@ from dstcc_cli.main import main
 from nbclient import NotebookClient
 
 import dstcc
+import dstcc.api
 from dstcc.errors import InputError, RunError, ScenarioError
 from tests.quick import QUICK
 
@@ -112,7 +114,70 @@ def test_wrong_words(scenario: Path, options: dict[str, Any], said: str) -> None
         dstcc.emulate(scenario, **options)
 
 
-@pytest.mark.usefixtures("undrawn")
+def made(*rows: dict[str, Any]) -> Any:
+    """A run of these trials, for its short table."""
+    meta = {"scenario_name": "a <b>", "warnings": ["one", "two"]}
+    run: Any = SimpleNamespace(meta=meta, trials=list(rows), path=Path("/runs/x"), scenario={})
+    return dstcc.api.Emulation(run)
+
+
+def test_the_short_table_has_means_over_seeds() -> None:
+    """Of 1 and 3 the mean is 2; of those that have a value alone; of none nothing. Large numbers have no fraction."""
+    run = made(
+        {"id": "cubic+minrtt/s1", "weighted_layers": 0.123456, "goodput_bps": 9999.4, "completion_s": 1.0},
+        {"id": "cubic+minrtt/s2", "weighted_layers": 0.323456, "goodput_bps": None, "completion_s": 3.0},
+        {"id": "a/b/s1", "weighted_layers": 1.0, "goodput_bps": 12345.6, "completion_s": None},
+    )
+    assert run.means() == {
+        "cubic+minrtt": {
+            "weighted_layers": pytest.approx(0.223456),
+            **{"playback_ratio": None, "goodput_bps": 9999.4, "completion_s": 2.0},
+        },
+        "a/b": {"weighted_layers": 1.0, "playback_ratio": None, "goodput_bps": 12345.6, "completion_s": None},
+    }
+    assert run.means("completion_s") == {"cubic+minrtt": {"completion_s": 2.0}, "a/b": {"completion_s": None}}
+    assert repr(run).splitlines() == [
+        "a <b>: 3 trials in /runs/x",
+        "  cubic+minrtt  weighted_layers 0.2235, playback_ratio –, goodput_bps 9,999, completion_s 2",
+        "  a/b           weighted_layers 1, playback_ratio –, goodput_bps 12,346, completion_s –",
+    ]
+    assert run._repr_html_() == (
+        "<table><caption>a &lt;b&gt;: 3 trials</caption><tr><th>mean over seeds</th><th>weighted_layers</th>"
+        "<th>playback_ratio</th><th>goodput_bps</th><th>completion_s</th></tr>"
+        "<tr><td>cubic+minrtt</td><td>0.2235</td><td>–</td><td>9,999</td><td>2</td></tr>"
+        "<tr><td>a/b</td><td>1</td><td>–</td><td>12,346</td><td>–</td></tr></table>"
+    )
+    assert repr(made()) == "a <b>: 0 trials in /runs/x"
+    assert run.warnings == ["one", "two"] and run.ids == ["cubic+minrtt/s1", "cubic+minrtt/s2", "a/b/s1"]
+
+
+def test_each_engine_gets_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+    for name in ("local", "slurm", "ray"):
+        monkeypatch.setattr(dstcc.api, name, lambda *options, name=name: (name, *options))
+
+    class Planned:
+        def __init__(self, *places: Path, **options: Any) -> None:
+            asked.append((places, options["train"]))
+
+        def run(self, executor: Any, **options: Any) -> None:
+            asked.append((executor, options["retries"], options["limit_s"]))
+
+    monkeypatch.setattr(dstcc.api, "Sweep", Planned)
+    monkeypatch.setattr(dstcc.api, "SweepResult", lambda *given: given)
+    dstcc.sweep("s.toml", tmp_path, jobs=3, retries=5, trial_limit_s=7.0)
+    assert asked == [((Path("s.toml"), tmp_path), False), (("local", 3), 5, 7.0)]
+    dstcc.sweep("s.toml", tmp_path, engine="slurm", tasks=9, slurm_options="--x", train=True)
+    dstcc.sweep("s.toml", tmp_path, engine="slurm", tasks=9, jobs=2, slurm_options=["--x", "--y"])
+    dstcc.sweep("s.toml", tmp_path, engine="ray", address="here", jobs=4)
+    assert [one[0] for one in asked[3::2]] == [
+        *(("slurm", 9, 1, ("--x",)), ("slurm", 9, 2, ("--x", "--y")), ("ray", "here", 4)),
+    ]
+    assert asked[2] == ((Path("s.toml"), tmp_path), True)
+    with pytest.raises(InputError, match="engine 'cloud': one of local, slurm, ray"):
+        dstcc.sweep("s.toml", tmp_path, engine="cloud")
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_report_by_its_ending(scenario: Path, tmp_path: Path) -> None:
     run = dstcc.emulate(scenario, congestion=["cubic", "bbr"])
