@@ -161,11 +161,13 @@ def planned(of: Mission, view: Seen, beliefs: np.ndarray, decision: int) -> list
     return every[max(fits - 1, 0) if decision * GOLDEN % 1 < often else fits][0][0]
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(13))
 def test_decisions_are_those_of_the_formulas(number: int) -> None:
+    """The last one's paths carry so little that nothing fits at the dearest price either."""
     random = np.random.default_rng(number)
     of = mission(
-        load=random.uniform(0.5, 1.6), playout_s=random.choice([630.0, 700.0, 900.0, 1_900.0, 3_000.0])
+        load=60.0 if number == 12 else random.uniform(0.5, 1.6),
+        playout_s=random.choice([630.0, 700.0, 900.0, 1_900.0, 3_000.0]),
     )
     of = replace(of, layers=tuple(replace(one, source=24.0, objects=6.0) for one in of.layers))
     view = seen(

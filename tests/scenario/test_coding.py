@@ -229,6 +229,24 @@ def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None
     assert "the first 2.0 s of each block cannot be recovered" in note
 
 
+def test_repair_that_is_just_in_time_is_not_warned_of(write: Write) -> None:
+    """Light takes 5 s at least: of a delay of 10 s a block of 5 s uses all."""
+    for keys, said in (
+        (("playout.delay_s=10", "coding.block_s=5"), None),
+        (("playout.delay_s=10", "coding.block_s=5.5"), "the first 0.5 s of each block cannot be recovered"),
+        (("playout.delay_s=5", "coding.block_s=5"), "the first 5.0 s of each block cannot be recovered"),
+        (("playout={mode='stall'}", "coding.block_s=5"), None),
+    ):
+        late = read(write, *keys)
+        notes = notes_on_coding(late, load_source(late))
+        assert [note.endswith(said or "") for note in notes] == [True] * (said is not None)
+    late = read(write, "playout.delay_s=10", "coding.block_s=5.5")
+    assert notes_on_coding(late, load_source(late)) == (
+        "coding.block_s: repair packets leave 5.5 s after a block's first chunk begins and take 5.0 s at least, the "
+        "playout delay is 10.0 s: the first 0.5 s of each block cannot be recovered",
+    )
+
+
 @pytest.mark.parametrize("key", ["delay_s", "delay_rtts"])
 def test_a_playout_delay_below_light_time_is_said(write: Write, key: str) -> None:
     late = read(write, f"playout.{key}=0", text='[transport]\ncontroller = "dstcc"\n')
