@@ -57,6 +57,26 @@ def test_coupled_controls_need_paths_to_couple() -> None:
         assert unmet(name, "congestion", paths=1, mode="stream") == NEEDS["paths"]
 
 
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.kind}-{row.name}")
+def test_an_algorithm_says_what_it_lacks(row: algorithms.Algorithm) -> None:
+    """Of two paths, a mode and two layers each need by itself; one path, or one layer, is too few."""
+    kind = "scheduler" if row.kind == "scheduler" else "congestion"
+    needs = set(row.needs)
+    mode = "stream" if "stream" in needs else "coded" if "coded" in needs else "lanes"
+    assert unmet(row.name, kind, paths=2, mode=mode, layers=2) is None
+    assert unmet(row.name, kind, paths=2, mode=mode) is None
+    for need, paths, layers in (("paths", 1, 2), ("layers", 2, 1)):
+        said = unmet(row.name, kind, paths=paths, mode=mode, layers=layers)
+        assert said == (NEEDS[need] if need in needs else None)
+    by_mode = needs & {"stream", "coded"}
+    said = unmet(row.name, kind, paths=2, mode="lanes", layers=2)
+    assert said == (NEEDS[by_mode.pop()] if by_mode else None)
+
+
+def test_some_rows_need_something() -> None:
+    assert {need for row in TABLE for need in row.needs} == set(NEEDS)
+
+
 def test_every_row_is_whole() -> None:
     for row in TABLE:
         assert row.kind in ("congestion", "transfer", "scheduler")

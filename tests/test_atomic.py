@@ -82,6 +82,27 @@ def test_its_own_is_replaced_with_or_without_the_atomic_exchange(
     assert names(tmp_path) == ["run"]
 
 
+def test_each_new_folder_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(atomic, "_fsync_folder", synced.append)
+    (tmp_path / "a").mkdir()
+    atomic.make_folder(tmp_path / "a" / "b" / "c")
+    assert (tmp_path / "a" / "b" / "c").is_dir()
+    assert sorted(synced) == [tmp_path / "a", tmp_path / "a" / "b"]
+    synced.clear()
+    atomic.make_folder(tmp_path / "a" / "b" / "c")
+    assert synced == [tmp_path / "a" / "b"], "whoever made it"
+    synced.clear()
+    with atomic_directory(tmp_path / "run") as folder:
+        (folder / "below").mkdir()
+    assert synced[-1] == tmp_path and {path.name for path in synced[:-1]} >= {"below"}
+    (tmp_path / "file").write_text("")
+    synced.clear()
+    for _ in range(2):
+        atomic.remove_file(tmp_path / "file")
+    assert synced == [tmp_path] * 2 and not (tmp_path / "file").exists()
+
+
 def test_where_there_is_no_such_rename_a_plain_one_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

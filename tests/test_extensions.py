@@ -22,7 +22,7 @@ from dstcc.algorithms import documents, everything
 from dstcc.engine import EngineResult, Flow, Loss
 from dstcc.errors import ExtensionError, InputError, ScenarioError
 from dstcc.extend import CongestionSetup, SchedulerSetup
-from dstcc.extensions import Extension, anchored, label, load
+from dstcc.extensions import Extension, anchored, label, load, look
 from dstcc.run import run_trials
 from dstcc.scenario import load_scenario, parse_override
 from tests.engine import net
@@ -95,6 +95,22 @@ def constant(answer: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------- what is called when
+
+
+def test_a_file_is_looked_at_without_running_it(write) -> None:
+    path = write("raise SystemExit\nclass Own: ...\n")
+    found = look(f"{path}:Own", "congestion")
+    assert (found.name, found.kind, found.origin) == ("Own", "congestion", str(path))
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(InputError, match=f"{path}: has no class Other"):
+        look(f"{path}:Other", "congestion")
+    assert look(f"{write('from some import *', 'all.py')}:Other", "congestion").name == "Other", (
+        "it may bring any"
+    )
+    with pytest.raises(InputError, match=r"broken\.py, line 2: fails on import \(SyntaxError"):
+        look(f"{write('x = 1' + chr(10) + 'class', 'broken.py')}:Own", "congestion")
+    with pytest.raises(InputError, match=r"null\.py: fails on import"):
+        look(f"{write('x' + chr(0), 'null.py')}:Own", "congestion")
 
 
 def test_a_window_is_held(write) -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from dstcc_cli.main import main
 
 from dstcc.errors import InputError
-from dstcc.gallery import copy_out, example, gallery
+from dstcc.gallery import Example, copy_out, example, gallery
 from dstcc.scenario import load_scenario
 from dstcc.trust import allowed
 
@@ -52,6 +52,29 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"pass\.toml: already exists"):
         copy_out(example("handover"), tmp_path / "pass.toml")
     assert copy_out(example("handover"), tmp_path / "again.toml") == (tmp_path / "again.toml",)
+
+
+def test_what_a_named_file_names_comes_along(tmp_path: Path) -> None:
+    """Texts that name files lie beside the copy, with what they name in turn; other texts stay."""
+    (tmp_path / "from" / "sub").mkdir(parents=True)
+    names = (
+        'extends = "sub/base.toml"\n[scenario]\nname = "some.text"\ncontrol = "own.py:Own"\nlogs = "sub"\n'
+    )
+    (tmp_path / "from" / "a.toml").write_text(names)
+    (tmp_path / "from" / "own.py").write_text("class Own: ...\n")
+    (tmp_path / "from" / "sub" / "base.toml").write_text('plan = "plan.txt"\nback = "../a.toml"\n')
+    (tmp_path / "from" / "sub" / "plan.txt").write_bytes(b"a plan")
+    output = tmp_path / "to" / "mine.toml"
+    written = copy_out(Example("x/a", tmp_path / "from" / "a.toml", "t", "d"), output)
+    assert written[0] == output
+    assert (
+        {path.name for path in output.parent.iterdir()}
+        == {path.name for path in written}
+        == {*("mine.toml", "base.toml", "own.py", "plan.txt", "a.toml")}
+    )
+    assert output.read_text() == names.replace("sub/base.toml", "base.toml")
+    assert (output.parent / "base.toml").read_text() == 'plan = "plan.txt"\nback = "a.toml"\n'
+    assert (output.parent / "plan.txt").read_bytes() == b"a plan"
 
 
 def test_the_command_lists_and_writes(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dstcc.errors import InputError
-from dstcc.scenario import load_scenario, load_source
+from dstcc.scenario import load_scenario, load_source, parse_override
 from dstcc.tune import LEAST_GAIN, Search, axes_of, nested, settings_text, starts_of, tune
 from tests.quick import QUICK
 
@@ -110,10 +110,22 @@ def scenario(tmp_path: Path) -> Path:
 def test_the_axes_leave_out_what_the_scenario_has(scenario: Path) -> None:
     axes = axes_of(load_scenario(scenario), "newreno")
     # RTT 200 s over 40 emulated seconds: S = 5
-    assert axes["scale"] == (1, 2)
-    assert 10 not in axes["initial_cwnd"]
-    assert axes["lanes_per_link"] == (1, 16)
-    assert "constants.hystart" not in axes
+    assert axes == {
+        "scale": (1, 2),
+        "initial_cwnd": (40, 160, 640, 2_500, 10_000),
+        "lanes_per_link": (1, 16),
+        "window": ("lane", "link"),
+        "constants.rto_max_s": (300.0, 800.0, 3200.0),
+    }
+    assert axes_of(load_scenario(scenario), "cubic") == {**axes, "constants.hystart": (False,)}
+    stream = load_scenario(
+        scenario, [parse_override(one) for one in ("transport.mode=stream", "run.scale=1")]
+    )
+    stream = stream.model_copy(update={"transport": stream.transport.model_copy(update={"initial_cwnd": 40})})
+    assert axes_of(stream, "newreno") == {
+        "initial_cwnd": (10, 160, 640, 2_500, 10_000),
+        "constants.rto_max_s": (300.0, 800.0, 3200.0),
+    }
 
 
 def test_the_choice_is_a_variant_that_plays_more(scenario: Path) -> None:
