@@ -192,6 +192,26 @@ def test_a_run_is_as_long_as_its_last_deadline_and_two_of_the_longest_round_trip
     assert horizon_s(config.links, config.objects) == 10 + 32 + 2 * 16
 
 
+def test_without_deadlines_it_is_as_long_as_capture_or_sending_takes(minimal: Path) -> None:
+    """900 kbit in ten seconds: 3 s at the links' rates, 300 s at a hundredth of them. At half the rate after a second
+    that is too short, and so doubled once; at a fifth three times."""
+
+    def horizon(*overrides: str) -> float:
+        config = built(minimal, "playout.mode=stall", *overrides)
+        return horizon_s(config.links, config.objects)
+
+    assert horizon() == 10 + 2 * 16
+    slow = ("link.0.rate_bps=1000", "link.1.rate_bps=2000")
+    assert horizon(*slow) == 300 + 2 * 16
+    assert horizon("link.0.rate_bps=1000", "link.1.rate_bps=[[0, 2000], [1, 1000]]") == 2 * 300 + 2 * 16
+    assert horizon("link.0.rate_bps=[[0, 1000], [1, 200]]", "link.1.rate_bps=[[0, 2000], [1, 400]]") == (
+        8 * 300 + 2 * 16
+    )
+    assert horizon(*slow, "scenario.duration_s=77") == 300 + 2 * 16
+    config = built(minimal)
+    assert horizon_s(config.links, config.objects, 77.0) == 77
+
+
 def test_a_trial_goes_on_beyond_its_outages(minimal: Path) -> None:
     assert setup(minimal, "link.0.outages=[[100, 200.5], [300, 1e9]]").length_s == 200.5
     assert setup(minimal, "link.0.outages=[[1, 2], [100, 200.5], [300, 1e9]]").length_s == 200.5
