@@ -53,9 +53,9 @@ def tiled(
     import numpy as np
 
     for ones in zip(*screens, strict=True):
-        tick, images = ones[0][0], [image for _, image in ones]
-        empty = [black(images[0].width, images[0].height)] * (-len(images) % columns)
-        planes = [_planes(image) for image in [*images, *empty]]
+        (tick, first), *_ = ones
+        empty = [black(first.width, first.height)] * (-len(ones) % columns)
+        planes = [_planes(image) for image in [*(image for _, image in ones), *empty]]
         rows = [planes[place : place + columns] for place in range(0, len(planes), columns)]
         whole = [np.vstack([np.hstack([one[kind] for one in row]) for row in rows]) for kind in range(3)]
         height, width = whole[0].shape

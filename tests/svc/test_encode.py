@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from dstcc_svc import encode, load_manifest, verify
+from dstcc_svc.codecs import get_codec
+from dstcc_svc.encode import _checked_layers
 from dstcc_svc.stream import Stream
 
 from dstcc.errors import DstccError, InputError, StreamError
@@ -63,6 +65,24 @@ def test_as_many_layers_as_sizes_unless_told(clip: Path, tmp_path: Path) -> None
         clip, tmp_path / "s", scalability="quality", spatial_layers=2, preset="ultrafast", quality=False
     )
     assert [(row.width, row.height) for row in report.layers] == [(48, 32), (96, 64)]
+
+
+@pytest.mark.parametrize(
+    ("codec", "given", "sizes", "layers"),
+    [
+        *(
+            ("x264", None, 1, 4),
+            ("x264", 1, 1, 1),
+            ("x264", 4, 1, 4),
+            ("vp9", None, 1, 4),
+            ("vp9", None, 2, 2),
+        ),
+        *(("vp9", None, 3, 3), ("vp9", 3, 3, 3), ("vp9", 4, 2, 4), ("openh264", 2, 1, 2)),
+    ],
+)
+def test_how_many_layers_there_are(codec: str, given: int | None, sizes: int, layers: int) -> None:
+    """As many as sizes where there are several, else four."""
+    assert _checked_layers(get_codec(codec), given, sizes) == layers
 
 
 def test_the_same_call_gives_the_same_stream(clip: Path, tmp_path: Path) -> None:

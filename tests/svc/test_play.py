@@ -295,6 +295,12 @@ def test_screens_side_by_side_are_each_as_alone(
         assert whole[0][1][height : height + manifest.height, 2 * width :].max() < 30
 
 
+def test_together_they_last_as_long_as_the_shortest(stream: Path, tmp_path: Path) -> None:
+    reports = play_together(stream, {"one": [3, 3, 3], "another": [3]}, tmp_path / "both.mp4")
+    assert [(report.chunks, report.duration_s) for report in reports.values()] == [(1, 1.0)] * 2
+    assert length_s(tmp_path / "both.mp4") == pytest.approx(1.0, abs=0.002)
+
+
 def test_many_screens_are_made_smaller(stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["dstcc_svc.play"], "WIDEST", 100)
     play_together(stream, {"one": [3, 3, 3], "another": [3, -1, 3]}, tmp_path / "both.mp4")
