@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from dstcc.coded.fleet import Fleet, Step, check
 from dstcc.coded.rules import Automatic, Constant
+from dstcc.coded.shown import mission_of
 from dstcc.errors import InputError
 from dstcc.layers import layer_weights
 
@@ -66,6 +68,19 @@ def test_a_fleet_is_run_and_watched(tmp_path: Path) -> None:
     assert {step.decision for step in steps} == {None} and (own != shares).any()
     given = Fleet(short(tmp_path, "coding.repair=[0.1]"), (1,))
     assert not given.automatic
+
+
+def test_blocks_are_means_over_those_that_begin_until_then(tmp_path: Path) -> None:
+    """Five chunks of 3 packets a block, 6 in the second. What is captured as the first block's time is over, at 6 s, is
+    of the second; at 11 s of the third."""
+    fleet = Fleet(short(tmp_path), (1,))
+    config = fleet.configs[0]
+    assert config.coding is not None
+    twice = np.where(config.coding.period == 1, 2, 1) * config.objects.payload_bytes
+    one = replace(config, objects=replace(config.objects, payload_bytes=twice))
+    for captured_s, packets in ((0, (15 + 30) / 2), (10.9, (15 + 30) / 2), (11, (15 + 30 + 15) / 3)):
+        of = mission_of([one], 3, fleet.links, captured_ns=round(captured_s * 1e9))
+        assert [(layer.objects, layer.source) for layer in of.layers] == [(5, packets)] * 3
 
 
 def test_clairvoyance_is_a_share_of_all_weight(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def variant(text: str) -> str:
         ("", "set.initial_cwnd = 20", "transport.initial_cwnd = 20"),
         ("", "set.", None),
         ("", "congestion", None),
+        ("", "unset.initial_cwnd", None),
         ("", "set.coding.block_s", "coding.block_s"),
         ("set = {coding = {repair = [0.1]}}", "set.coding.block_s", "coding.block_s"),
         ("set = {coding = {block_s = 2}}", "set.coding.block_s", None),

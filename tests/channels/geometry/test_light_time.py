@@ -14,7 +14,7 @@ from dstcc_channels.geometry import BODIES, LIGHT_M_S, distance_m, light_time_s,
 from dstcc_channels.geometry import de421 as kernel
 from dstcc_channels.geometry.kepler import eccentric_anomaly, position_m
 from dstcc_channels.geometry.light_time import NODE_S
-from dstcc_channels.geometry.times import TT_MINUS_TAI_S, tai_minus_utc_s, tdb_s
+from dstcc_channels.geometry.times import TT_MINUS_TAI_S, tai_minus_utc_s, tdb_s, utc_of_tdb
 
 from dstcc.errors import InputError, MissingCapabilityError
 
@@ -217,6 +217,23 @@ def test_a_start_counts_in_its_zone():
     naive = START.replace(tzinfo=None)
     assert light_time_s("earth", "mars", local, 0.0) == light_time_s("earth", "mars", START, 0.0)
     assert light_time_s("earth", "mars", naive, 0.0) == light_time_s("earth", "mars", START, 0.0)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        datetime(1985, 7, 1),
+        datetime(1999, 1, 1, 0, 1, 3),
+        datetime(1999, 1, 1, 0, 1, 5),
+        datetime(2026, 11, 21),
+    ],
+)
+def test_a_moment_of_tdb_has_the_utc_at_which_clocks_show_it(shown):
+    at = utc_of_tdb(shown)
+    assert tdb_s(at) == pytest.approx((shown - datetime(2000, 1, 1, 12)).total_seconds(), abs=1e-5)
+    assert (shown.replace(tzinfo=UTC) - at).total_seconds() == pytest.approx(tai_minus_utc_s(at) + 32.184)
+    with pytest.raises(ValueError, match="no zones"):
+        utc_of_tdb(shown.replace(tzinfo=UTC))
 
 
 def test_leap_seconds():
