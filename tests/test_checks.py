@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,7 +178,7 @@ def test_ffmpeg_lists_its_parts(modules: Callable[..., None], monkeypatch: pytes
 
 def test_programs_are_found_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"gcc", "g++", "tshark"}
-    monkeypatch.setattr(checks.shutil, "which", lambda name: name if name in there else None)
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
     monkeypatch.setattr(
         subprocess, "run", lambda *_a, **_k: SimpleNamespace(stdout="TShark 4\nmore\n", returncode=0)
     )
@@ -201,7 +203,7 @@ def test_a_guest_has_room_from_which_code_runs(monkeypatch: pytest.MonkeyPatch, 
 
     seen: list[Path] = []
     monkeypatch.setattr(os, "statvfs", statvfs)
-    monkeypatch.setattr(checks.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     for is_dir, folder in ((True, Path("/dev/shm")), (False, tmp_path)):
         monkeypatch.setattr(Path, "is_dir", lambda _path, is_dir=is_dir: is_dir)
         assert LOOKS["guest memory"]() == f"512 MB in {folder}" and seen[-1] == folder

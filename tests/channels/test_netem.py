@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,11 +103,11 @@ def test_an_abstract_links_losses_are_its_keys(tmp_path, loss, lost):
         ) and line.burst_end == pytest.approx(1 - lost)
         assert np.isnan(line.ebn0_db).all() and np.isnan(line.frame_error_rate).all()
         assert not line.scintillation_index.any() and line.weather == () and line.bursts is None
-    down, up = (
+    there, back = (
         timeline(load_profile(own), START, 10.0, 4.0, 1, packet_bytes=100, up=way) for way in (False, True)
     )
-    assert (down.rate_bps, up.rate_bps) == (1000, 200) and (up.packet_loss == 0.5).all()
-    assert down.packet_loss == pytest.approx(np.full(3, lost)) and down.t_s.tolist() == [0, 4, 8]
+    assert (there.rate_bps, back.rate_bps) == (1000, 200) and (back.packet_loss == 0.5).all()
+    assert there.packet_loss == pytest.approx(np.full(3, lost)) and there.t_s.tolist() == [0, 4, 8]
 
 
 def test_draws_spread_over_their_bounds(tmp_path):
@@ -178,7 +179,7 @@ def by_hand(delay_s, packet_loss, burst_end, **more):
     """A line of 1.2 Mb/s, 100 packets of 1,500 bytes a second, with rows ten seconds apart."""
     count = len(delay_s)
     nothing = np.zeros(count)
-    columns = {
+    columns: dict[str, Any] = {
         **{name: nothing for name in ("ebn0_db", "scintillation_index", "frame_error_rate")},
         **{"t_s": 10.0 * np.arange(count), "delay_s": np.array(delay_s), "rate_bps": 1.2e6, "bursts": None},
         **{"packet_loss": np.array(packet_loss), "burst_end": np.array(burst_end)},

@@ -176,12 +176,10 @@ def changing(random: Random) -> Link:
     return replace(
         line("x", 1, outages(), rate=4),
         unannounced_ns=tuple((a * S, b * S) for a, b in outages()),
-        **{
-            "rate_t_ns": rate_t,
-            "rate_share": rate_share,
-            "hidden_t_ns": hidden_t,
-            "hidden_share": hidden_share,
-        },
+        rate_t_ns=rate_t,
+        rate_share=rate_share,
+        hidden_t_ns=hidden_t,
+        hidden_share=hidden_share,
         delay_t_ns=(0, 10 * S, 30 * S),
         delay_ns=(S, 3 * S, 2 * S),
     )

@@ -155,7 +155,7 @@ def test_the_gaps_flag_is_found_in_any_sps(sps: tuple[bytes, int]) -> None:
     changed = bytearray(rbsp)
     changed[place // 8] |= 0x80 >> place % 8
     assert allow_frame_num_gaps(data) == annex_b(
-        b"\x67" + escape(changed), PPS, b"\x67" + escape(changed), IDR
+        b"\x67" + escape(bytes(changed)), PPS, b"\x67" + escape(bytes(changed)), IDR
     )
     only = annex_b(PPS, IDR)
     assert allow_frame_num_gaps(only) == only

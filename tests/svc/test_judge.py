@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import av
@@ -86,7 +87,7 @@ def test_scores_are_means_over_pictures_of_what_ffmpeg_wrote(tmp_path: Path) -> 
 def test_each_sequence_is_compared_with_the_first(monkeypatch: pytest.MonkeyPatch, vmaf: bool) -> None:
     """FFmpeg's filters: the reference is split for each use of each of two sequences, which are inputs 1 and 2."""
     monkeypatch.setattr(judge_module, "has_vmaf", lambda: vmaf)
-    monkeypatch.setattr(judge_module.os, "sched_getaffinity", lambda _pid: {0, 1, 2})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2})
     labels = "[r00][r01][r02][r10][r11][r12]" if vmaf else "[r00][r01][r10][r11]"
     chains = [f"[0:v]split={6 if vmaf else 4}{labels}"]
     for at in range(2):

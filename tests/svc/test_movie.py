@@ -50,7 +50,7 @@ def test_a_file_has_its_times_and_its_mark(stream: Path, tmp_path: Path) -> None
     for target in (str(path), memory):
         assert write_mp4(target, iter(samples), size=size, tick_s=opened.manifest.tick_s, end=end) == 25
     for target in (str(path), io.BytesIO(memory.getvalue())):
-        with av.open(target) as container:
+        with av.open(target, "r") as container:
             track = container.streams.video[0]
             assert (track.width, track.height) == size
             assert track.duration * track.time_base == pytest.approx(1.0, abs=0.002)

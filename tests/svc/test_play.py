@@ -124,7 +124,7 @@ def test_a_stretch_starts_with_the_picture_before_it(stream: Path, tmp_path: Pat
     assert_same([(at + 1, samples) for at, samples in rest], expected(stream, [-1, -1, 3]))
 
 
-def seconds(count: int) -> SimpleNamespace:
+def seconds(count: int) -> Any:
     """The manifest of a film of so many chunks of a second."""
     chunks = [SimpleNamespace(pts=(1000 * at, 1000 * at + 1000)) for at in range(count)]
     return SimpleNamespace(chunks=chunks, tick_s=Fraction(1, 1000))

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import av
 import numpy as np
@@ -123,18 +124,11 @@ def test_an_mp4_cut_behind_its_index_is_refused(make_clip, tmp_path: Path) -> No
 
 def timed(monkeypatch, frames, **info):
     """What is read of stand-ins for pictures, (time, duration) in ticks of 40 ms, of a film of 25 a second."""
-    source = SourceInfo(
-        **{
-            "path": Path("x"),
-            "width": 2,
-            "height": 2,
-            "time_base": Fraction(1, 25),
-            "fps": Fraction(25),
-            "declared_s": None,
-            "full_size": (2, 2),
-        }
-        | info
-    )
+    plain: dict[str, Any] = {
+        **{"path": Path("x"), "width": 2, "height": 2, "full_size": (2, 2), "declared_s": None},
+        **{"time_base": Fraction(1, 25), "fps": Fraction(25)},
+    }
+    source = SourceInfo(**(plain | info))
     images = [SimpleNamespace(pts=pts, duration=duration, time_base=None) for pts, duration in frames]
     monkeypatch.setattr(source_module, "_opened", lambda _path: nullcontext((None, None)))
     monkeypatch.setattr(source_module, "_images", lambda *_: iter(images))
@@ -192,10 +186,11 @@ def test_a_film_may_be_a_fiftieth_and_a_moment_shorter_than_declared(monkeypatch
     ],
 )
 def test_the_shortest_duration_that_a_file_declares_counts(ticks, of_container, tag, declared_s) -> None:
-    stream = SimpleNamespace(
+    stream: Any = SimpleNamespace(
         duration=ticks, time_base=Fraction(1, 25), metadata={} if tag is None else {"DURATION": tag}
     )
-    assert source_module._declared_s(SimpleNamespace(duration=of_container), stream) == declared_s
+    container: Any = SimpleNamespace(duration=of_container)
+    assert source_module._declared_s(container, stream) == declared_s
 
 
 @pytest.mark.parametrize(
@@ -208,8 +203,9 @@ def test_the_shortest_duration_that_a_file_declares_counts(ticks, of_container, 
     ],
 )
 def test_a_size_is_of_square_pixels_and_upright(aspect, rotation, size) -> None:
-    image = SimpleNamespace(width=90, height=60, rotation=rotation)
-    assert source_module._upright_size(image, SimpleNamespace(sample_aspect_ratio=aspect)) == size
+    image: Any = SimpleNamespace(width=90, height=60, rotation=rotation)
+    stream: Any = SimpleNamespace(sample_aspect_ratio=aspect)
+    assert source_module._upright_size(image, stream) == size
 
 
 def test_pixels_that_are_not_square_are_made_so(tmp_path: Path) -> None:
