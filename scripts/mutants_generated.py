@@ -24,9 +24,7 @@ import hashlib
 import json
 import os
 import re
-import resource
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 from scripts.engine_build import ENGINE, CompilerError, compile_extensions
-from scripts.forked_tests import Bench, within
+from scripts.forked_tests import Bench, used, within
 from scripts.mutants_cpp import (
     CONSTANT,
     FLAGS,
@@ -334,10 +332,12 @@ def judged(
     options: argparse.Namespace,
     suites: Sequence[str],
     started: Callable[[], tuple[Switch, Sequence[Any]]],
+    guests: Sequence[str] = (),
 ) -> Path:
     """Let tests and random trials judge each change; the file with a line for each: number, end, by which test.
 
-    ``started`` gives the switch and the trials, in the process that runs the tests.
+    ``started`` gives the switch and the trials, in the process that runs the tests. ``guests`` are the kernel's tests
+    that judge, too.
     """
     ends = tree / "ends"
     tests = sorted({os.path.normpath(name) for one in mutants for name in one.tests})
@@ -362,10 +362,10 @@ def judged(
             f"{len(bench.tests)} tests and trials of {len(bench.items)} judge, {cpu_s:.0f} s of CPU time",
             flush=True,
         )
-        begun = time.process_time() + used_by_children()
+        begun = used()
         with ends.open("w") as file:
             for one in mutants:
-                if time.process_time() + used_by_children() - begun > 60 * options.minutes:
+                if used() - begun > 60 * options.minutes:
                     break
                 end, name = end_of(bench, one.number, options.effort, lambda: choose(one.number))  # noqa: B023
                 file.write(f"{one.number}\t{end}\t{name}\n")
@@ -373,15 +373,9 @@ def judged(
                 print(f"{end:9} {one.file} {one.note}   {name}", flush=True)
         return 0
 
-    if within(tree, tests, call) != 0:
+    if within(tree, tests, call, guests) != 0:
         raise ListError("the tests could not be run")
     return ends
-
-
-def used_by_children() -> float:
-    """CPU seconds of the forks that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def end_of(bench: Bench, number: int, effort_s: float, change: Callable[[], None]) -> tuple[str, str]:

@@ -1,14 +1,16 @@
 """How many wrong Python modules that nobody thought of do the tests notice? Changes drawn from their syntax trees.
 
     python -m scripts.mutants_generated_python [--count 600] [--seed 1] [--room NAME].. [--only TEXT].. [--files N]
-        [--near] [--minutes M] [--list]
+        [--near] [--no-kernel] [--minutes M] [--list]
 
 The changes are those of `scripts.mutants_generated`, as Python writes them, and `is` for `is not`, `in` for `not in`,
 any for all, and a number with a fraction one higher. They are drawn in the same way, and of functions alone: what a
 module computes when it is imported `scripts.mutants_python` changes. All are written into a copy of the modules, in
 which each place asks whether it is to be wrong, and so notes that it was reached. A change is judged by the tests that
 reach it, of the whole suite, or with --near of those that `mutants_python.toml` names for its file, that import it, or
-that mirror it. One that no test reaches has survived. What `mutants_python.toml` lists as equivalent is counted apart.
+that mirror it. Where one is of `kernel-cc`, the kernel's tests that the list names (`guests`) judge as well, unless
+--no-kernel leaves them out: guests make the change, too, and say where they were. One that no test reaches has
+survived. What `mutants_python.toml` lists as equivalent is counted apart.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ import argparse
 import ast
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,7 @@ PLACES = {
     "kernel-cc/dstcc_kernel": "kernel",
 }
 """Packages, and the folder of tests that mirrors each."""
+KERNEL = "kernel-cc/"
 NAMES: dict[type[ast.AST], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
     **{ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.And: "and", ast.Or: "or"},
@@ -57,26 +61,59 @@ GUARDS = {"strict", "frozen", "slots", "kw_only"}
 LEFT_OUT = "pass"
 SWITCH = '''"""Which wrong change is made, and which places were reached; `sitecustomize` has every process load it."""
 import builtins
+import contextlib
+import functools
 import os
+import shutil
 
 chosen = int(os.environ.get("DSTCC_MUTANT", "0"))
 noted = set()
+LONGEST_S = 60.0
+kept = None
+if "DSTCC_KEPT" in os.environ:  # in a guest, whose processes may leave the file's folder behind
+    kept = os.open(os.environ["DSTCC_KEPT"], os.O_WRONLY | os.O_APPEND)
 
 
 def dstcc_mutant(number):
     if number not in noted:
         noted.add(number)
-        try:
-            to = os.open(os.environ["DSTCC_REACH"], os.O_WRONLY | os.O_APPEND)
+        with contextlib.suppress(KeyError, OSError):  # a test that takes away the environment, the disk or all files
+            to = kept or os.open(os.environ["DSTCC_REACH"], os.O_WRONLY | os.O_APPEND)
             os.write(to, b"%d\\n" % number)
-            os.close(to)
-        except (KeyError, OSError):  # a test that takes away the environment, the disk or all files
-            pass
+            if to != kept:
+                os.close(to)
     return number == chosen
+
+
+def in_guests(boot):
+    """What boots a guest: all that runs in it makes the change too, and says in the guest's folder where it was.
+
+    A wrong one has a minute to end."""
+
+    @functools.wraps(boot)
+    def with_switch(command, scratch, console, out, *, wall_s, **how):
+        noted_there = out / ".reached"
+        noted_there.touch()
+        if (out / "lib").is_dir():  # of a mission: its programs have nothing else to import from
+            shutil.copy(__file__, out / "lib")
+        job = scratch / "job"
+        at = job.read_bytes().partition(b"\\0")[0].decode()
+        with job.open("ab") as file:
+            file.write(f"DSTCC_MUTANT={chosen}\\0DSTCC_KEPT={at}/.reached\\0".encode())
+        try:
+            return boot(command, scratch, console, out, wall_s=min(wall_s, LONGEST_S) if chosen else wall_s, **how)
+        finally:
+            with contextlib.suppress(KeyError, OSError), open(os.environ["DSTCC_REACH"], "ab") as file:
+                file.write(noted_there.read_bytes())
+                noted_there.unlink()
+
+    return with_switch
 
 
 builtins.dstcc_mutant = dstcc_mutant
 '''
+PACKAGED = '; __import__("dstcc_switch")'
+"""Behind a package's first statement, for a Python that looks for no `sitecustomize`."""
 
 
 # ------------------------------------------------------------------------------------------------------ the changes
@@ -256,13 +293,28 @@ def write_modules(mutants: Sequence[Mutant], root: Path, tree: Path) -> None:
     (tree / "sitecustomize.py").write_text("import dstcc_switch\n")
 
 
+def carry_into_guests(tree: Path) -> None:
+    """Have guests load the switch, with our packages, and know which change is made."""
+    for name in ("dstcc", "kernel-cc/dstcc_kernel"):
+        path = tree / name / "__init__.py"
+        text = path.read_text()
+        first = "from __future__ import annotations" if "from __future__" in text else '"""\n'
+        place = text.index(first) + len(first.rstrip())
+        path.write_text(text[:place] + PACKAGED + text[place:])
+    with (tree / "kernel-cc/dstcc_kernel/guest.py").open("a") as file:
+        file.write('_boot = __import__("dstcc_switch").in_guests(_boot)\n')
+
+
 def made_tree(mutants: Sequence[Mutant], root: Path) -> Path:
     """What the tests run in."""
     tree = make_tree(root, BUILD, sorted((root / "dstcc/engine").glob("*.so")))
     for path in root.iterdir():
         if path.name not in (*TREE, "build", ".git", ".venv"):
             (tree / path.name).symlink_to(path)
+    for source in chain.from_iterable((root / name).rglob("*.[ch]pp") for name in TREE):
+        shutil.copy(source, tree / source.relative_to(root))
     write_modules(mutants, root, tree)
+    carry_into_guests(tree)
     return tree
 
 
@@ -291,8 +343,10 @@ def judge(mutants: list[Mutant], options: argparse.Namespace) -> int:
     """Write, run the tests, print; the exit status."""
     tree = made_tree(mutants, ROOT)
     switch = switched(tree)
-    ends = ends_in(judged(tree, mutants, options, ("tests",), lambda: (switch, ())))
-    excuses = load_plan(PLAN).equivalents
+    plan = load_plan(PLAN)
+    guests = plan.guests if options.kernel and any(one.file.startswith(KERNEL) for one in mutants) else ()
+    ends = ends_in(judged(tree, mutants, options, ("tests",), lambda: (switch, ()), guests))
+    excuses = plan.equivalents
     text = {one.file: (ROOT / one.file).read_text() for one in mutants}
     for one in mutants:
         if ends.get(one.number) == "unseen":  # there are no trials that could see more
@@ -317,7 +371,11 @@ def excused(one: Mutant, source: str, excuses: Sequence[Any]) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    options = options_of(__doc__, 600).parse_args(arguments)
+    parser = options_of(__doc__, 600)
+    parser.add_argument(
+        "--no-kernel", dest="kernel", action="store_false", help="ask no test that is marked as the kernel's"
+    )
+    options = parser.parse_args(arguments)
     tests_of = partial(near, plan=load_plan(PLAN), root=ROOT)
     return generated.run(all_changes(ROOT, options.seed), options, judge, tests_of)
 

@@ -183,6 +183,9 @@ class Plan:
     equivalents: tuple[Equivalent, ...]
     held: tuple[tuple[str, str, str], ...] = ()
     """A path, a line and what it becomes: what every `make test` has a test notice."""
+    guests: tuple[str, ...] = ()
+    """The tests marked as the kernel's that judge changes of the kernel side, if `mutants_generated_python` draws
+    them; each is a test or a file."""
 
 
 def load_plan(path: Path) -> Plan:
@@ -202,7 +205,7 @@ def load_plan(path: Path) -> Plan:
         if one.path not in {module.path for module in modules}:
             raise ValueError(f"{path}: equivalent of {one.path}: not a module of this plan")
     held = tuple((one["path"], one["was"], one["now"]) for one in table.get("held", []))
-    return Plan(table["least"], table["sample"], modules, equivalents, held)
+    return Plan(table["least"], table["sample"], modules, equivalents, held, tuple(table.get("guests", ())))
 
 
 def operators() -> dict[str, Operator]:

@@ -422,3 +422,63 @@ def test_counts_that_no_program_can_have_made_are_refused(tmp_path: Path) -> Non
     ):
         with pytest.raises(DstccError, match=said):
             read(*rows)
+
+
+def test_what_links_and_nodes_counted_is_read_from_its_place_slot_by_slot(tmp_path: Path) -> None:
+    """A row is a time, then of each link sent, lost and dropped both ways, then of each node came, left, held, dropped,
+    bytes held, lost in restarts and the most bytes; of a slot the first row at its end or later counts."""
+    config = trial(scenario({"mode": "lanes", "congestion": "cubic"}))
+    result = simulate(config)
+    slots = len(np.unique(result.samples.t_ns))
+    slot_ns = 5 * 10**9 // 2  # of 5 s at scale 2
+    first = [slot_ns, *range(100, 106), *range(110, 116), *[0] * 7, 120, 60, 30, 20, 125, 10, 127, *[0] * 7]
+    second = [
+        slot_ns + 1,
+        *range(200, 206),
+        *range(210, 216),
+        *[0] * 7,
+        240,
+        120,
+        60,
+        40,
+        245,
+        20,
+        247,
+        *[0] * 7,
+    ]
+    last = [
+        9 * slot_ns,
+        *range(300, 306),
+        *range(310, 316),
+        *[0] * 7,
+        360,
+        180,
+        90,
+        60,
+        365,
+        30,
+        367,
+        *[0] * 7,
+    ]
+    path = tmp_path / "counts.bin"
+    np.array([first, second, last], dtype=np.int64).tofile(path)
+    read = with_counts(path, result, config)
+    hop, further = read.hops
+    assert (hop.number, hop.first_of, further.number, further.first_of) == (-1, 0, 1, -1)
+    names = [f"{way}{what}_packets" for way in ("", "up_") for what in ("sent", "lost", "dropped")]
+    assert [getattr(hop, name) for name in names] == [300, 301, 302, 303, 304, 305]
+    assert [getattr(further, name) for name in names] == [310, 311, 312, 313, 314, 315]
+    assert hop.slot_sent_packets.tolist() == [100] + [300] * (slots - 1), "no row is of the second slot's end"
+    assert further.slot_up_sent_packets.tolist() == [113] + [313] * (slots - 1)
+    (node,) = read.nodes
+    assert (node.number, node.came_packets, node.left_packets, node.held_packets) == (1, 360, 180, 90)
+    assert (node.dropped_packets, node.lost_in_restarts_packets, node.most_held_bytes) == (60, 30, 367)
+    assert node.slot_held_bytes.tolist() == [125] + [365] * (slots - 1)
+    assert node.slot_dropped_packets.tolist() == [20] + [60] * (slots - 1)
+    assert node.slot_lost_in_restarts_packets.tolist() == [10] + [30] * (slots - 1)
+    np.array([first, first], dtype=np.int64).tofile(path)
+    with_counts(path, result, config)  # at one time twice: the program's end is a slot's
+    path.write_bytes(path.read_bytes()[:-1])
+    assert with_counts(path, result, config).hops[0].sent_packets == 100, "a row that is cut off is none"
+    plain = trial(scenario({"congestion": "cubic"}))
+    assert with_counts(tmp_path / "none", result, replace(plain, links=plain.links[1:])) is result
