@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dstcc_kernel import genetlink
 from dstcc_kernel.genetlink import (
     Family,
     Message,
@@ -104,9 +103,13 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
     made = Kernel(answer)
     made.later = later  # type: ignore[attr-defined]
-    opened = []
-    monkeypatch.setattr(genetlink.socket, "socket", lambda *how: opened.append(how) or made)
-    made.opened = opened  # type: ignore[attr-defined]
+    made.opened = []  # type: ignore[attr-defined]
+
+    def opened(*how: int) -> Kernel:
+        made.opened.append(how)  # type: ignore[attr-defined]
+        return made
+
+    monkeypatch.setattr("dstcc_kernel.genetlink.socket.socket", opened)
     return made
 
 
@@ -132,7 +135,7 @@ def test_a_family_that_there_is_not_is_an_error_and_its_socket_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = Kernel(lambda sequence: [error(sequence, errno.ENOENT)])
-    monkeypatch.setattr(genetlink.socket, "socket", lambda *_: made)
+    monkeypatch.setattr("dstcc_kernel.genetlink.socket.socket", lambda *_: made)
     with pytest.raises(NetlinkError, match="ENOENT") as refused:
         Family("dstcc", 1)
     assert (refused.value.name, refused.value.number, refused.value.offset) == ("ENOENT", 2, -1)

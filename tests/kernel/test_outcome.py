@@ -162,14 +162,16 @@ def test_every_total_is_read_by_its_name(config: EngineConfig, tmp_path: Path) -
     numbers = {
         name: number for number, name in enumerate((n for n in TOTALS if n.endswith("_bytes")), start=1)
     }
-    counts = ("rtt_samples", "data_packets", "arrived_packets", "repair_payload_bytes", "timeouts")
-    counts += ("recovered_payload_bytes", "checked_payload_bytes", "dropped_queue_packets", "missing_packets")
-    counts += (
-        "refused_packets",
-        "block_peak_bytes",
-        "decoder_peak_bytes",
-        "encoder_peak_bytes",
-        "unusable_answers",
+    counts = (
+        *("rtt_samples", "data_packets", "arrived_packets", "repair_payload_bytes", "timeouts"),
+        *("recovered_payload_bytes", "checked_payload_bytes", "dropped_queue_packets", "missing_packets"),
+        *(
+            "refused_packets",
+            "block_peak_bytes",
+            "decoder_peak_bytes",
+            "encoder_peak_bytes",
+            "unusable_answers",
+        ),
     )
     numbers |= {name: number for number, name in enumerate(counts, start=20)}
     path = write(tmp_path / "r", **numbers, queue_p95_s=1.5, placed=[[2, *range(7)], [1, *range(8, 15)]])

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from dstcc_kernel import redirect, rtnetlink
+from dstcc_kernel import redirect
 from dstcc_kernel.endhosts.sampling import NO_SOCKETS
 from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.rtnetlink import LOOPBACK, Routes
@@ -63,7 +63,7 @@ class Kernel:
 
 @pytest.fixture
 def routes(monkeypatch: pytest.MonkeyPatch) -> Routes:
-    monkeypatch.setattr(rtnetlink.socket, "socket", Kernel)
+    monkeypatch.setattr("dstcc_kernel.rtnetlink.socket.socket", Kernel)
     return Routes()
 
 
