@@ -332,6 +332,7 @@ def judged(
     options: argparse.Namespace,
     suites: Sequence[str],
     started: Callable[[], tuple[Switch, Sequence[Any]]],
+    *,
     guests: Sequence[str] = (),
 ) -> Path:
     """Let tests and random trials judge each change; the file with a line for each: number, end, by which test.

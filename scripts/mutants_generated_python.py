@@ -112,8 +112,8 @@ def in_guests(boot):
 
 builtins.dstcc_mutant = dstcc_mutant
 '''
-PACKAGED = '; __import__("dstcc_switch")'
-"""Behind a package's first statement, for a Python that looks for no `sitecustomize`."""
+PACKAGED = """; __import__('importlib.util').util.find_spec('dstcc_switch') and __import__('dstcc_switch')"""
+"""Behind a package's first statement, for a Python that looks for no `sitecustomize`; not of copies elsewhere."""
 
 
 # ------------------------------------------------------------------------------------------------------ the changes
@@ -345,7 +345,7 @@ def judge(mutants: list[Mutant], options: argparse.Namespace) -> int:
     switch = switched(tree)
     plan = load_plan(PLAN)
     guests = plan.guests if options.kernel and any(one.file.startswith(KERNEL) for one in mutants) else ()
-    ends = ends_in(judged(tree, mutants, options, ("tests",), lambda: (switch, ()), guests))
+    ends = ends_in(judged(tree, mutants, options, ("tests",), lambda: (switch, ()), guests=guests))
     excuses = plan.equivalents
     text = {one.file: (ROOT / one.file).read_text() for one in mutants}
     for one in mutants:

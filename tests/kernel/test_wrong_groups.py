@@ -11,7 +11,7 @@ from dstcc_kernel import module, sources
 
 from dstcc.errors import KernelError
 
-from .module_tests import tested_module
+from . import module_tests
 from .test_module import check
 
 pytestmark = pytest.mark.kernel
@@ -126,7 +126,7 @@ def test_a_wrong_group_is_noticed(kernel: Path, tmp_path: Path, name: str) -> No
     assert text.count(wrong.right) == 1
     source.write_text(text.replace(wrong.right, wrong.wrong))
     module.make(kernel.parent / "tree", source.parent, "um")
-    right = tested_module(kernel) / "test"
+    right = module_tests.tested_module(kernel) / "test"
     shutil.copytree(right, source.parent / "test", dirs_exist_ok=True)  # checks load what it has, too
     with pytest.raises((AssertionError, KernelError)):  # or it never ends
         check(kernel, tmp_path / "out", wrong.check, folder=source.parent)
