@@ -158,7 +158,7 @@ def test_first_windows_are_those_of_both_ends(linux: Linux) -> None:
 
 def test_namespaces_are_let_go_of(linux: Linux, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[int] = []
-    monkeypatch.setattr(topology.os, "close", closed.append)
+    monkeypatch.setattr("dstcc_kernel.topology.os.close", closed.append)
     for spaces in ((CRAFT, EARTH), (CRAFT, EARTH, MIDDLE)):
         made: Any = Topology(*spaces)
         made.close()
@@ -217,7 +217,7 @@ def test_offloads_are_switched_off_one_by_one(monkeypatch: pytest.MonkeyPatch) -
         asked.append((number, name.rstrip(b"\0"), *(ctypes.c_uint32 * 2).from_address(place)))
 
     monkeypatch.setattr(topology, "inside", lambda _: nullcontext())
-    monkeypatch.setattr(topology.fcntl, "ioctl", ioctl)
+    monkeypatch.setattr("dstcc_kernel.topology.fcntl.ioctl", ioctl)
     topology.offloads_off(CRAFT, "craft0")
     assert asked == [(0x8946, b"craft0", command, 0) for command in (0x1F, 0x24, 0x2C)]
 
