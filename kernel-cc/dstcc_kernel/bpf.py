@@ -115,7 +115,6 @@ class Client(Closing):
             raise MissingCapabilityError(
                 "the kernel has no BPF control dstcc: `dstcc kernel load --bpf` loads it"
             )
-        self._sequence = 0
         self._slot_us, self._silence_slots, self._headroom = SLOT_US, SILENCE_SLOTS, HEADROOM
 
     def close(self) -> None:
