@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -379,3 +380,92 @@ def test_clean_removes_nothing_that_dstcc_did_not_make(bench: Bench) -> None:
     assert [path.read_text() for path in mine] == ["the only copy"] * len(mine)
     assert (home / "transfer-0123456789abcdef").is_symlink()
     assert sorted(entry.name for entry in home.iterdir() if "fedcba" in entry.name) == []
+
+
+def test_progress_adds_up_to_1_and_each_line_is_its_share(tmp_path: Path) -> None:
+    told: list[float] = []
+    steps = Steps(tmp_path / "log", 4, told.append)
+    steps.run(["sh", "-c", "echo a; echo b"], "printing")
+    assert told == [0.25, 0.25] and steps.reported == 0.5
+    steps.run(["sh", "-c", "echo c; echo d; echo e; echo f >&2"], "printing")
+    assert told[2:] == [0.25, 0.25, 0.0, 0.0] and steps.reported == 1.0
+    assert (tmp_path / "log").read_text() == "a\nb\nc\nd\ne\nf\n"
+
+
+def test_a_command_that_fails_says_its_own_first_complaint(tmp_path: Path) -> None:
+    """Not an earlier command's; without one its last line; without any that there is none."""
+    steps = Steps(tmp_path / "log", 4, lambda _: None)
+    steps.run(["sh", "-c", "echo 'old.c:1: error: earlier'"], "compiling")
+    for text, said in (
+        (
+            "echo x; echo 'a.c:3:1: error: first'; echo 'b.c:1:1: error: second'; echo end",
+            "a.c:3:1: error: first",
+        ),
+        ("echo x; echo ' last '; echo; exit 2", "last"),
+        ("exit 2", "no message"),
+        (
+            "echo 'No space left on device'; echo 'a.c:3:1: error: x'; exit 1",
+            "the disk is full (No space left",
+        ),
+    ):
+        with pytest.raises(KernelError) as failed:
+            steps.run(["sh", "-c", f"{text}; exit 1"], "compiling")
+        assert str(failed.value).startswith(f"compiling the kernel failed: {said}"), text
+
+
+def test_what_building_a_module_does_not_read_is_removed(tmp_path: Path) -> None:
+    """Of the tree's scripts and includes nothing is, and neither headers nor symbols."""
+    kept = (
+        "scripts/a.o",
+        "include/b.c",
+        "net/c.h",
+        "net/scripts.d/Kbuild",
+        "Module.symvers",
+        "arch/Makefile",
+    )
+    gone = (
+        "net/c.o",
+        "net/d.a",
+        "net/e.c",
+        "arch/f.S",
+        "net/.g.cmd",
+        "vmlinux",
+        "vmlinux.o",
+        ".tmp_x",
+        "linux",
+    )
+    gone += ("net/include/h.c",)
+    for name in (*kept, *gone):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    build._keep_headers(tmp_path)
+    assert sorted(
+        str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()
+    ) == sorted(kept)
+
+
+def test_a_kernels_facts_are_of_what_was_built(bench: Bench) -> None:
+    built = build.build(jobs=3)
+    facts = json.loads((built.folder / "build.json").read_text())
+    assert facts == built.facts
+    assert (facts["version"], facts["variant"], facts["compiler"]) == (VERSION, "plain", "gcc 12")
+    assert facts["sha256"] == hashlib.sha256((built.folder / "linux").read_bytes()).hexdigest()
+    assert 0 <= facts["cpu_s"] < 60 and 0 <= facts["wall_s"] < 60
+    files = [built.folder, *built.folder.rglob("*")]
+    assert 0 < facts["bytes"] <= sum(path.lstat().st_blocks * 512 for path in files)
+    assert not (built.folder / "wanted").exists() and not (built.folder / "build.log").exists()
+
+
+def test_a_makes_variables_are_not_the_kernels(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKEFLAGS", "-n")
+    bench.put("make", f'echo "$MAKEFLAGS $KBUILD_BUILD_USER $@" >> {bench.cache}.asked\n{MAKE}')
+    build.build(jobs=3)
+    configuring, compiling = Path(f"{bench.cache}.asked").read_text().splitlines()
+    assert configuring.split()[:2] == ["dstcc", "-C"] and configuring.endswith(" allnoconfig")
+    assert compiling.split()[0] == "dstcc" and compiling.endswith("ARCH=um -j3")
+
+
+def test_progress_of_a_build_adds_up(bench: Bench) -> None:
+    told: list[float] = []
+    build.build(advance=told.append)
+    assert sum(told) == pytest.approx(1) and min(told) >= 0
