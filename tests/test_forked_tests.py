@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scripts import forked_tests
-from scripts.forked_tests import Bench, within
+from scripts.forked_tests import Bench, used, within
 
 STATE = """
 value, spins, seen = 1, False, set()
@@ -89,3 +93,57 @@ def test_a_change_is_judged_by_the_tests_that_reach_it(tmp_path: Path) -> None:
     assert (
         found["first"] == "test_one" and found["here"] == 1
     )  # it noticed most; and nothing was changed here
+
+
+GUESTS = """
+import pytest
+
+pytestmark = pytest.mark.kernel
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_named(case):
+    pass
+
+def test_other():
+    pass
+
+@pytest.mark.debug_kernel
+def test_watched():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("guests", "names"),
+    [
+        ((), []),
+        (("test_guests.py::test_named",), ["test_named[1]", "test_named[2]"]),
+        (("test_guests.py::test_named[2]",), ["test_named[2]"]),
+        (("test_guests.py",), ["test_named[1]", "test_named[2]", "test_other"]),
+    ],
+)
+def test_of_the_kernels_tests_those_are_collected_that_are_named(
+    tmp_path: Path, guests: tuple[str, ...], names: list[str]
+) -> None:
+    (tmp_path / "state.py").write_text(STATE)
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "test_guests.py").write_text(GUESTS)
+    said = tmp_path / "said.json"
+
+    def call(items: Sequence[Any]) -> int:
+        said.write_text(json.dumps([item.name for item in items]))
+        return 0
+
+    assert within(tmp_path, ["test_it.py", "test_guests.py"], call, guests) == 0
+    found = json.loads(said.read_text())
+    of_kernel = [name for name in found if name.startswith(("test_named", "test_other", "test_watched"))]
+    assert of_kernel == names
+    assert "test_one" in found, "others are collected anyway"
+    assert within(tmp_path, ["test_it.py"], call, guests) == 0
+    assert set(names) <= set(json.loads(said.read_text())), "their files need not be named"
+
+
+def test_a_test_costs_what_its_children_do(tmp_path: Path) -> None:
+    before = used()
+    subprocess.run([sys.executable, "-S", "-c", "sum(range(10**6))"], check=True)
+    assert used() - before > 0.002

@@ -5,9 +5,12 @@ What looks through all modules is in `make test-slow`.
 
 from __future__ import annotations
 
+import builtins
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +22,7 @@ from scripts.mutants_generated import Change, draw
 from scripts.mutants_generated_python import (
     PLAN,
     all_changes,
+    carry_into_guests,
     changes,
     choice,
     excused,
@@ -143,3 +147,122 @@ def test_what_is_listed_as_equivalent_is_found_by_its_line() -> None:
     assert excused(less, source, [excuse]) and not excused(beside, source, [excuse])
     assert not excused(less, source, [Equivalent("dstcc/b.py", "return a < 1", ["*"], "another")])
     assert excused(beside, source, [Equivalent("dstcc/a.py", "return a < 1", ["*"], "all")])
+
+
+# ---------------------------------------------------------------------------------------------------------- guests
+
+
+@pytest.fixture
+def switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The switch of a tree, loaded into this process."""
+    for name in ("DSTCC_REACH", "PYTHONPATH", "DSTCC_MUTANT"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setitem(sys.modules, "dstcc_switch", sys)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    write_modules([], tree, tree)
+    made = switched(tree)
+    yield made, sys.modules["dstcc_switch"], tree
+    vars(builtins).pop("dstcc_mutant", None)
+
+
+def test_a_guest_is_told_its_change_and_says_where_it_was(tmp_path: Path, switch: Any) -> None:
+    """Its job gets two variables; what it noted in its folder is noted here; a wrong one has a minute."""
+    made, module, tree = switch
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    booted: list[tuple[Any, ...]] = []
+
+    def boot(command: list[str], scratch: Path, console: Path, out: Path, *, seed: int, wall_s: float) -> str:
+        booted.append((command, console, seed, wall_s, (scratch / "job").read_bytes().split(b"\0")))
+        with (out / ".reached").open("a") as noted:
+            noted.write("5\n7\n")
+        return "a problem"
+
+    in_guests = module.in_guests(boot)
+    for chosen, wall_s, wall in ((0, 300.0, 300.0), (9, 300.0, 60.0), (9, 20.0, 20.0)):
+        for folder in (scratch, out / "lib"):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        (scratch / "job").write_bytes(b"/run/dstcc\0/run\0001\0word\0A=b\0")
+        made.clear()
+        made.choose(chosen)
+        assert in_guests(["linux"], scratch, out / "log", out, seed=3, wall_s=wall_s) == "a problem"
+        words = [b"/run/dstcc", b"/run", b"1", b"word", b"A=b"]
+        said = [b"DSTCC_MUTANT=%d" % chosen, b"DSTCC_KEPT=/run/dstcc/.reached", b""]
+        assert booted.pop() == (["linux"], out / "log", 3, wall, [*words, *said])
+        assert made.reached() == {5, 7}
+        assert not (out / ".reached").exists()
+        assert (out / "lib/dstcc_switch.py").read_bytes() == (tree / "dstcc_switch.py").read_bytes()
+
+
+def test_packages_load_the_switch_where_it_is_found(tmp_path: Path) -> None:
+    packages = ("dstcc", "kernel-cc/dstcc_kernel")
+    texts = (
+        '"""Said.\n\nMore."""\n\nfrom __future__ import annotations\n\nx = 1\n',
+        '"""Said."""\n\nx = 1\n',
+    )
+    for name, text in zip(packages, texts, strict=True):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "__init__.py").write_text(text)
+    (tmp_path / "kernel-cc/dstcc_kernel/guest.py").write_text("def _boot():\n    return 1\n")
+    carry_into_guests(tmp_path)
+    for name, text in zip(packages, texts, strict=True):
+        written = (tmp_path / name / "__init__.py").read_text()
+        assert written.count("\n") == text.count("\n"), "lines stay where they are"
+    (tmp_path / "dstcc_switch.py").write_text("in_guests = lambda boot: lambda: boot() + 1\n")
+    ask = "import sys, dstcc, dstcc_kernel; print(dstcc.x + dstcc_kernel.x, 'dstcc_switch' in sys.modules)"
+    for rooms, said in ((("", "kernel-cc"), "2 True"), (("copy", "kernel-cc"), "2 False")):
+        if "copy" in rooms:
+            shutil.copytree(tmp_path / "dstcc", tmp_path / "copy/dstcc")
+            (tmp_path / "dstcc_switch.py").unlink()
+        path = ":".join(str(tmp_path / room) for room in rooms)
+        words = [sys.executable, "-S", "-P", "-c", ask]
+        environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(words, env=environment, cwd="/", stdout=subprocess.PIPE, text=True, check=True)
+        assert done.stdout.strip() == said
+
+
+def test_guests_that_judge_are_tests_of_the_kernel() -> None:
+    guests = load_plan(PLAN).guests
+    assert len(guests) == len({*guests}) > 10
+    for one in guests:
+        file, _, name = one.partition("::")
+        text = (ROOT / file).read_text()
+        assert "mark.kernel" in text and f"def {name}" in text, one
+
+
+@pytest.mark.kernel
+def test_a_guest_makes_the_change_and_is_known_to_have_been_there(
+    tmp_path: Path, switch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a child of it that has left the guest's folder behind, as an end host does."""
+    from dstcc_kernel import build, guest
+
+    made, module, tree = switch
+    source = "import os\n\n\ndef rule(a):\n    return a > 3\n\n\ndef leave():\n    os.chroot('/usr')\n"
+    source += "    return 1 + 1\n"
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from/rule.py").write_text(source)
+    mutants = drawn("rule.py", source)
+    number = {one.find: one.number for one in mutants if one.replace in ("a >= 3", "1 - 1")}
+    write_modules(mutants, tmp_path / "from", tree)
+    monkeypatch.setattr(guest, "_boot", module.in_guests(guest._boot))
+    code = "import dstcc_switch, rule; print('said', rule.rule(3), rule.leave(), flush=True)"
+    for chosen, said in (
+        (0, "said False 2"),
+        (number["a > 3"], "said True 2"),
+        (number["1 + 1"], "said False 0"),
+    ):
+        made.clear()
+        made.choose(chosen)
+        done = guest.run(
+            build.kernel(),
+            [sys.executable, "-S", "-c", code],
+            out=tmp_path / "out",
+            seed=1,
+            memory_mb=256,
+            wall_s=300,
+            environment={"PYTHONPATH": str(tree)},
+        )
+        assert said in done.console.read_text()
+        assert {number["a > 3"], number["1 + 1"]} <= made.reached()
