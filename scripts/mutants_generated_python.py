@@ -110,7 +110,7 @@ def in_guests(boot):
     return with_switch
 
 
-builtins.dstcc_mutant = dstcc_mutant
+builtins.dstcc_mutant, builtins.dstcc_in_guests = dstcc_mutant, in_guests
 '''
 PACKAGED = """; __import__('importlib.util').util.find_spec('dstcc_switch') and __import__('dstcc_switch')"""
 """Behind a package's first statement, for a Python that looks for no `sitecustomize`; not of copies elsewhere."""
@@ -302,7 +302,7 @@ def carry_into_guests(tree: Path) -> None:
         place = text.index(first) + len(first.rstrip())
         path.write_text(text[:place] + PACKAGED + text[place:])
     with (tree / "kernel-cc/dstcc_kernel/guest.py").open("a") as file:
-        file.write('_boot = __import__("dstcc_switch").in_guests(_boot)\n')
+        file.write('_boot = getattr(__import__("builtins"), "dstcc_in_guests", lambda boot: boot)(_boot)\n')
 
 
 def made_tree(mutants: Sequence[Mutant], root: Path) -> Path:

@@ -37,7 +37,6 @@ CODED_CONGESTION = {
 }
 """The simulator's own congestion controls, which the program for coded packets runs: each one's file in
 ``engine/src/congestion``."""
-MAX_CODED_SUBFLOWS = 64
 WORD_PACKETS = 255
 """Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
@@ -134,8 +133,6 @@ def _coded(scenario: Scenario) -> str | None:
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
     if coding is not None and (coding.code_word or 0) > WORD_PACKETS:
         return f"coding.code_word = {coding.code_word}: Reed-Solomon over GF(2^8) has words of {WORD_PACKETS} packets"
-    if scenario.subflows > MAX_CODED_SUBFLOWS:
-        return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
     beside = _others_traffic(scenario)
     if beside is None and any(_has_flows(way) for way in scenario.ways):
         beside = _constants(scenario)

@@ -283,7 +283,8 @@ def test_a_run_is_all_that_its_entries_say_and_nothing_else(tmp_path: Path) -> N
     assert said() is None
     for wrong in ({"schema": 2}, {"kind": "x"}):
         assert said(**wrong) == "has a run.json that is not of `dstcc run`"
-    for damaged in ({"entries": 5}, {"entries": {}}):
+    empty: dict[str, Any] = {"entries": {}}
+    for damaged in ({"entries": 5}, empty):
         assert said(**damaged) == "has a run.json that is damaged, or not of `dstcc run`"
     (tmp_path / "craft/mine").touch()
     assert said() == "holds craft/mine, which is no part of the run"
