@@ -9,6 +9,8 @@ from pathlib import Path
 
 from dstcc_kernel.controller_process import ERROR, GUARD, controller_process
 
+from dstcc.errors import DstccError
+
 
 class Counting:
     """Answers with what it was asked, and counts."""
@@ -62,3 +64,45 @@ def test_nobody_at_the_wheel_is_nothing_to_wait_for(tmp_path: Path) -> None:
     with controller_process(None, tmp_path) as process:
         assert process is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_nobody_hears_any_more_ends_without_an_error(tmp_path: Path) -> None:
+    """Its first answer finds nobody: the second line is not thought about."""
+    with controller_process(Counting(), tmp_path) as process:
+        assert process is not None
+        os.close(process.ends[0])
+        os.write(process.ends[1], b"1\n2\n")
+        os.close(process.ends[1])
+        process.ends = tuple(
+            os.open("/dev/null", os.O_RDONLY) for _ in range(2)
+        )  # to be closed in their place
+    assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 0, "guard_fallbacks": 0}
+    assert not (tmp_path / ERROR).exists()
+
+
+def test_errors_of_ours_are_said_as_they_are_and_others_by_their_kind(tmp_path: Path) -> None:
+    for error, said in (
+        (DstccError("a reason"), "a reason\n"),
+        (OSError(5, "a disk"), "[Errno 5] a disk\n"),
+        (KeyError("x"), "the controller: KeyError: 'x'\n"),
+    ):
+
+        def fail(_line: str, error: Exception = error) -> str:
+            raise error
+
+        with controller_process(fail, tmp_path) as process:
+            assert process is not None
+            assert ask(process.ends, "1") == ""
+        assert (tmp_path / ERROR).read_text() == said
+
+
+def test_ends_are_let_go_of_once(tmp_path: Path) -> None:
+    with controller_process(lambda line: line.strip(), tmp_path) as process:
+        assert process is not None
+        ends = process.ends
+        process.let_go()
+        assert not any(Path(f"/proc/self/fd/{end}").exists() for end in ends)
+        kept = [os.open("/dev/null", os.O_RDONLY) for _ in range(2)]  # they get the same numbers
+    assert all(os.fstat(file) for file in kept)
+    for file in kept:
+        os.close(file)
