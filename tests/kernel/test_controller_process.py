@@ -73,9 +73,8 @@ def test_one_that_nobody_hears_any_more_ends_without_an_error(tmp_path: Path) ->
         os.close(process.ends[0])
         os.write(process.ends[1], b"1\n2\n")
         os.close(process.ends[1])
-        process.ends = tuple(
-            os.open("/dev/null", os.O_RDONLY) for _ in range(2)
-        )  # to be closed in their place
+        nobody = [os.open("/dev/null", os.O_RDONLY) for _ in range(2)]
+        process.ends = nobody[0], nobody[1]  # to be closed in their place
     assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 0, "guard_fallbacks": 0}
     assert not (tmp_path / ERROR).exists()
 

@@ -45,7 +45,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> int:
     monkeypatch.setattr(inside, "read_job", lambda _: job(**changes))
-    return inside.main(inside.Path(folder))
+    return inside.main(folder)
 
 
 PAGES = ("/proc/sys/net/ipv4/tcp_mem", "4000000 8000000 16000000")
@@ -199,7 +199,12 @@ def test_a_transfer_has_the_larger_of_its_buffers_and_its_controller_in_the_craf
     monkeypatch.setattr(transfer, "_lay", lambda *_: ([("10.1.0.1", 0)], ["join"]))
     parts.process = SimpleNamespace(ends=(8, 9), let_go=lambda: None)
     given = job(link("one"), receive_buffer_bytes=5, send_buffer_bytes=9, sysctls={"a": "b"})
-    transfer.carry(given, tmp_path, lambda plan: where.append(0) or "controller")  # type: ignore[func-returns-value,return-value]
+
+    def controller(_: Any) -> Any:
+        where.append(0)
+        return "controller"
+
+    transfer.carry(given, tmp_path, controller)
     assert where == [11, 0, -11]
     said = parts.said
     assert (said["buffer"], said["laid"]) == (9, {"unsent_bytes": 25, "sysctls": {"a": "b"}})
