@@ -65,7 +65,7 @@ the console anybody can print there."""
 ENDS, LONGEST_END = re.compile(r"(\d{1,3}) (\d{1,12}\.\d{9})"), 64
 """What it says: the exit code and the guest's clock."""
 REPORT = re.compile(
-    r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
+    r"(?:(?:BUG|WARNING|UBSAN|kmemleak):|INFO: (?:possible|trying|inconsistent)) .*|Kernel panic.*"
 )
 """How the kernel's own complaints begin: KASAN's and lockdep's are of the kinds BUG and WARNING."""
 
