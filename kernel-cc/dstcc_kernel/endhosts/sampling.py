@@ -81,13 +81,6 @@ class Sampler:
             file.write(HEAD.pack(t_ns, self._host, kind, 0, len(answer)) + answer)
         return answer
 
-    def close(self) -> None:
-        """Ask no more."""
-        self._diag.close()
-        for file in self._counts:
-            os.close(file)
-        self._route.close()
-
     def _answer(self, asked: socket.socket) -> bytes:
         """A dump's messages but the last, which says that there are no more."""
         parts: list[bytes] = []
