@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -573,3 +573,76 @@ def test_rings_are_taken_and_counted(
     assert [one.what for one in made] == [("up0", at / "a.ring"), ("down0", at / "b.ring")]
     assert [one.taken for one in made] == [1, 1]
     assert select.select([], [], [], 0) == ([], [], [])
+
+
+def test_a_mission_is_carried_out_in_its_order(
+    at: Path, mission: Mission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts end whatever happens; what the guest cannot keep of their files is named, the first so many of it."""
+    done: list[Any] = []
+
+    class File:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def write_text(self, text: str) -> None:
+            done.append((self.name, text))
+
+    class Stage:
+        spaces = (5, 6)
+
+        def lay(self) -> None:
+            done.append("lay")
+
+    @contextmanager
+    def stage_of(given: Mission, sysctls: dict[str, str], users: list[int]) -> Iterator[Stage]:
+        done.append(("stage", sysctls, users))
+        yield Stage()
+        done.append("left")
+
+    def launch(name: str, users: int, space: int, given: Mission) -> Any:
+        done.append((name, users, space))
+        return SimpleNamespace(kill=lambda: done.append(f"kill {name}"))
+
+    def fly() -> dict[str, Any]:
+        done.append("fly")
+        return {"reason": "ended"}
+
+    users = iter((71, 72))
+    for name, part in (
+        *(("Path", File), ("lock", lambda: done.append("lock")), ("new_users", lambda: next(users))),
+        *(("_module", lambda _: "cubic"), ("_set", lambda *what: done.append(("set", *what)))),
+        *(("stage_of", stage_of), ("_files", lambda _: done.append("files")), ("_launch", launch)),
+        ("Flight", lambda given, stage, hosts: SimpleNamespace(fly=fly)),
+        (
+            "keep",
+            lambda host, mb: {"a pipe": [f"{host}/{mb}/{n}" for n in range(7)]} if host == "craft" else {},
+        ),
+    ):
+        monkeypatch.setattr(inside, name, part)
+    inside._carry_out(of(mission, stale_timers=9, sysctls={"a": "b"}, disk_mb=77))
+    sysctls = {"net/ipv4/tcp_congestion_control": "cubic", "net/mptcp/stale_loss_cnt": "9"}
+    assert done == [
+        ("/proc/sys/net/ipv4/tcp_mem", "4000000 8000000 16000000"),
+        ("/proc/sys/net/ipv4/tcp_child_ehash_entries", "1024"),
+        ("/proc/self/oom_score_adj", "-900"),
+        *("lock", ("/proc/sys/kernel/dmesg_restrict", "1"), ("stage", sysctls, [71, 72])),
+        *(("set", {"a": "b"}, (5, 6)), "lay", "files", ("craft", 71, 5), ("earth", 72, 6)),
+        *("fly", "kill craft", "kill earth", "left"),
+    ]
+    named = [f"craft/77/{n}" for n in range(5)]
+    assert json.loads((at / "outcome.json").read_text()) == {
+        "reason": "ended",
+        "left_out": {"craft": {"a pipe": {"count": 7, "named": named}}, "earth": {}},
+        "congestion": "cubic",
+    }
+    done.clear()
+    users = iter((71, 72))
+
+    def fail(*_: Any) -> Any:
+        raise DstccError("a reason")
+
+    monkeypatch.setattr(inside, "Flight", fail)
+    with pytest.raises(DstccError, match="a reason"):
+        inside._carry_out(of(mission))
+    assert done[-2:] == ["kill craft", "kill earth"]
