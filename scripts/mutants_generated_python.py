@@ -112,7 +112,8 @@ def in_guests(boot):
 
 builtins.dstcc_mutant, builtins.dstcc_in_guests = dstcc_mutant, in_guests
 '''
-PACKAGED = """; __import__('importlib.util').util.find_spec('dstcc_switch') and __import__('dstcc_switch')"""
+PACKAGED = """; __import__('importlib.util').util.find_spec('dstcc_switch') and __import__('dstcc_switch')\
+; __import__('builtins').__dict__.setdefault('dstcc_mutant', lambda number: False)"""
 """Behind a package's first statement, for a Python that looks for no `sitecustomize`; not of copies elsewhere."""
 
 

@@ -101,11 +101,11 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
     if len(numbers) != objects + samples + sum(coding) + ledger:
         raise DstccError(f"{path}: the guest's result is cut short")
     _check_numbers(path, numbers[: objects + samples], objects, scale)
-    rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
+    rows = _rows(numbers[:objects], OBJECT_COLUMNS)
     end_ns = round(header["end_ns"] * scale)
     return EngineResult(
         objects=_objects(rows, scale),
-        samples=_samples(numbers[objects : objects + samples].reshape(-1, SAMPLE_COLUMNS), config, end_ns),
+        samples=_samples(_rows(numbers[objects : objects + samples], SAMPLE_COLUMNS), config, end_ns),
         end_ns=end_ns,
         totals=_totals(header, scale),
         coding=_coding(numbers[objects + samples :], coding, scale) if sum(coding) else None,
@@ -115,7 +115,7 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
 
 
 def _ledger(path: Path, numbers: NDArray[np.int64], config: EngineConfig) -> Ledger:
-    rows, bytes_ = numbers.reshape(-1, LEDGER_COLUMNS), config.objects.payload_bytes
+    rows, bytes_ = _rows(numbers, LEDGER_COLUMNS), config.objects.payload_bytes
     if len(rows) != len(bytes_) or (rows < 0).any() or (rows > bytes_[:, None]).any():
         raise DstccError(f"{path}: the guest's result: more of a layer is acknowledged or sent than it has")
     acknowledged, begun = (np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS))
@@ -131,17 +131,16 @@ def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> Engin
     network, slot = over[0], slot_ns(config)
     columns = 1 + HOP_NUMBERS * len(network.ends) + NODE_NUMBERS * len(network.nodes)
     read = read_bytes(path, DstccError, MOST_BYTES, follow=False)
-    rows = np.frombuffer(read[: len(read) // (8 * columns) * 8 * columns], dtype=np.int64).reshape(
-        -1, columns
-    )
+    whole = len(read) // (8 * columns) * columns
+    rows = _rows(np.frombuffer(read[: 8 * whole], dtype=np.int64), columns)
     numbers = rows[:, 1:]
     if not len(rows) or (numbers < 0).any() or (np.diff(rows, axis=0) < 0)[:, 0].any():
         raise DstccError(f"{path}: what links and nodes counted is cut short, below 0 or not in order")
     count = len(np.unique(result.samples.t_ns))
     ends = np.minimum(np.searchsorted(rows[:, 0], slot * np.arange(1, count + 1)), len(rows) - 1)
     hops, nodes = np.split(numbers, [HOP_NUMBERS * len(network.ends)], axis=1)
-    by_hop = hops.reshape(len(rows), -1, HOP_NUMBERS)
-    by_node = nodes.reshape(len(rows), -1, NODE_NUMBERS)
+    by_hop = hops.reshape(len(rows), len(network.ends), HOP_NUMBERS)
+    by_node = nodes.reshape(len(rows), len(network.nodes), NODE_NUMBERS)
     came, left, held, dropped, _, lost, _ = by_node[-1].T
     if (came != left + held + dropped + lost).any():
         raise DstccError(f"{path}: a node that took in other packets than it sent, holds or dropped")
@@ -182,7 +181,11 @@ def missing_packets(path: Path) -> NDArray[np.int64]:
     count = header.get("missing", 0) * MISSING_COLUMNS
     if len(rest) % 8 or count > len(rest) // 8:
         raise DstccError(f"{path}: the guest's result is cut short")
-    return np.frombuffer(rest, dtype=np.int64)[-count or len(rest) :].reshape(-1, MISSING_COLUMNS)
+    return _rows(np.frombuffer(rest[len(rest) - 8 * count :], dtype=np.int64), MISSING_COLUMNS)
+
+
+def _rows(numbers: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+    return numbers.reshape(len(numbers) // columns, columns)
 
 
 def _parted(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -203,8 +206,8 @@ def _parted(path: Path) -> tuple[dict[str, Any], bytes]:
 
 def _check_numbers(path: Path, numbers: NDArray[np.int64], objects: int, scale: float) -> None:
     """Raise for times beyond all clocks, which would turn over in mission time, and for paces that are none."""
-    rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
-    samples = numbers[objects:].reshape(-1, SAMPLE_COLUMNS)
+    rows = _rows(numbers[:objects], OBJECT_COLUMNS)
+    samples = _rows(numbers[objects:], SAMPLE_COLUMNS)
     times = np.concatenate([rows[:, :3].ravel(), samples[:, (0, 4, 5)].ravel()])
     paces = np.ascontiguousarray(samples[:, PACING]).view(np.float64)
     if times.size and times.max() > MOST_NS / max(scale, 1.0):
@@ -225,8 +228,8 @@ def _coding_rows(header: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def _coding(numbers: NDArray[np.int64], rows: tuple[int, int, int], scale: float) -> CodingResults:
-    blocks = numbers[: rows[0]].reshape(-1, BLOCK_COLUMNS)
-    parts = numbers[rows[0] : rows[0] + rows[1]].reshape(-1, PART_COLUMNS)
+    blocks = _rows(numbers[: rows[0]], BLOCK_COLUMNS)
+    parts = _rows(numbers[rows[0] : rows[0] + rows[1]], PART_COLUMNS)
     source, repair, planned, repair_bytes, arrived, decoded, whole = (
         np.ascontiguousarray(blocks[:, column]) for column in range(BLOCK_COLUMNS)
     )

@@ -137,7 +137,8 @@ def _trial(job: Job, folder: Path, slot_s: float, scale: float) -> EngineConfig:
 
     from dstcc.engine import AGENT, EngineConfig, Link, Objects, Transport
 
-    chunk, layer, payload, release, deadline, *_ = np.fromfile(folder / OBJECTS, np.int64).reshape(-1, 7).T
+    numbers = np.fromfile(folder / OBJECTS, np.int64)
+    chunk, layer, payload, release, deadline = (numbers[column::7] for column in range(5))
     timed = deadline != NEVER_NS
     due = np.where(timed, np.round(np.where(timed, deadline, 0) * scale).astype(np.int64), NEVER_NS)
     links = tuple(

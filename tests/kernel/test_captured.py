@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import dpkt
@@ -45,6 +46,7 @@ def test_what_leaves_a_device_is_of_its_end_by_the_guests_clock(tmp_path: Path) 
     assert write_capture(tmp_path, path) == 4
     began_s = BEGAN_NS / 1e9
     assert packets(path) == [(began_s + at_s, number) for at_s, number in ((1, 3), (2, 2), (3, 1), (4, 0))]
+    assert path.read_bytes().count(struct.pack("<II", 24, 29)) == 4, "of 29 bytes 24 were kept"
     assert path.read_bytes().count(b"spacecraft") == 1 and path.read_bytes().count(b"earth") == 1
     for host, numbers in (("spacecraft", [2, 0]), ("earth", [3, 1])):
         assert write_capture(tmp_path, path, hosts=(host,)) == 2

@@ -361,6 +361,7 @@ def test_a_links_capture_has_both_ends_in_order_and_in_mission_time(tmp_path: Pa
     assert [packet[-4] for _, packet in found] == [3, 0, 4, 2]
     assert [t_s for t_s, _ in found] == pytest.approx([0, 10, 15.00000001, 30], abs=1e-6)
     data = path.read_bytes()
+    assert data.count(struct.pack("<II", 24, 29)) == 4, "of 29 bytes 24 were kept"
     assert b"Relay 1 spacecraft" in data and b"Relay 1 earth" in data
     assert capture_name(given, 1) == "2-relay-1.pcapng"
     assert capture_name(replace(given, links=(LinkJob("λ", way, way),)), 0) == "1.pcapng"

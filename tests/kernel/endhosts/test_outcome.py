@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from dstcc_kernel.endhosts import outcome
+from dstcc_kernel.endhosts.flight import fly
 from dstcc_kernel.endhosts.outcome import (
     OUTPUT,
     _entries,
@@ -19,6 +20,7 @@ from dstcc_kernel.endhosts.outcome import (
     _notes,
     distortions_of,
 )
+from dstcc_kernel.endhosts.planning import Options
 
 from dstcc.clock import Clock
 from dstcc.outputs import obstacle
@@ -295,3 +297,22 @@ def test_a_run_is_all_that_its_entries_say_and_nothing_else(tmp_path: Path) -> N
     assert said() == "holds craft.log, which is no part of the run"
     (tmp_path / "run.json").unlink()
     assert _not_ours(tmp_path) == "has no run.json"
+
+
+@pytest.mark.parametrize(
+    ("expect", "noted"),
+    [
+        ({}, False),
+        ({"programs.exit_code": "== 0"}, False),
+        ({"goodput_bps": "> 1"}, True),
+        ({"programs.exit_code": "== 0", "goodput_bps": "> 1"}, True),
+    ],
+)
+def test_bounds_of_trials_are_not_checked_here(
+    booted: Guest, tmp_path: Path, expect: dict[str, str], noted: bool
+) -> None:
+    given = load_scenario(SHORT, [])
+    scenario = given.model_copy(update={"expect": expect})
+    options = Options(("true",), here=tmp_path)
+    meta = fly(tmp_path / "run", scenario, options, argv=[]).meta
+    assert (outcome.UNCHECKED in meta["notes"]) == noted
