@@ -135,7 +135,13 @@ def test_captures_are_kept_where_they_were_asked_for(booted: Guest, tmp_path: Pa
 
 
 def test_a_network_has_nodes_and_paths(booted: Guest, tmp_path: Path) -> None:
+    booted.does = leave({**OUTCOME, "end_ns": 400 * 10**9})
     meta = flown(tmp_path, STORE).meta
+    scale = meta["scale"]
+    assert [link["contacts"] for link in meta["links"]] == [
+        [[0.0, 400 * scale]],
+        [[0.0, 60.0], [360.0, 400 * scale]],
+    ]
     assert [node["host"] for node in meta["nodes"]] == ["rover", "orbiter", "earth"]
     (path,) = meta["paths"]
     assert path["via"] == ["uhf", "x-band"] and path["rtt_s"] == pytest.approx(60.0, abs=0.1)
