@@ -112,6 +112,8 @@ def test_a_process_makes_the_change_that_it_is_told_and_says_where_it_was(
     for name in ("DSTCC_REACH", "PYTHONPATH", "DSTCC_MUTANT"):
         monkeypatch.setenv(name, "0")
     monkeypatch.setitem(sys.modules, "dstcc_switch", sys)
+    for name in ("dstcc_mutant", "dstcc_in_guests"):  # to be as they were: this may itself run among changes
+        monkeypatch.setattr(builtins, name, None, raising=False)
     source = "seen = []\n\n\ndef rule(a):\n    seen.append(\n        a)\n    return a > 3 and a + 1\n"
     (tmp_path / "from").mkdir()
     (tmp_path / "tree").mkdir()
@@ -158,13 +160,13 @@ def switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("DSTCC_REACH", "PYTHONPATH", "DSTCC_MUTANT"):
         monkeypatch.setenv(name, "0")
     monkeypatch.setitem(sys.modules, "dstcc_switch", sys)
+    for name in ("dstcc_mutant", "dstcc_in_guests"):  # to be as they were: this may itself run among changes
+        monkeypatch.setattr(builtins, name, None, raising=False)
     tree = tmp_path / "tree"
     tree.mkdir()
     write_modules([], tree, tree)
     made = switched(tree)
-    yield made, sys.modules["dstcc_switch"], tree
-    for name in ("dstcc_mutant", "dstcc_in_guests"):
-        vars(builtins).pop(name, None)
+    return made, sys.modules["dstcc_switch"], tree
 
 
 def test_a_guest_is_told_its_change_and_says_where_it_was(tmp_path: Path, switch: Any) -> None:
