@@ -105,3 +105,16 @@ def test_ends_are_let_go_of_once(tmp_path: Path) -> None:
     assert all(os.fstat(file) for file in kept)
     for file in kept:
         os.close(file)
+
+
+def test_a_guard_that_counts_one_thing_has_none_of_the_other(tmp_path: Path) -> None:
+    class Clamping:
+        totals = {"guard_clamps": 3}  # noqa: RUF012
+
+        def __call__(self, line: str) -> str:
+            return line.strip()
+
+    with controller_process(Clamping(), tmp_path) as process:
+        assert process is not None
+        assert ask(process.ends, "1") == "1\n"
+    assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 3, "guard_fallbacks": 0}

@@ -511,3 +511,17 @@ def test_a_looped_streams_files_begin_again() -> None:
     looped = replace(plain, payloads=tuple(Path(f"/p/{k}") for k in range(6)))
     assert objects_of(looped)[:8, 5].tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
     assert job_of(looped, program=Path("/p")).payloads == tuple(f"/p/{k}" for k in range(6))
+
+
+def test_lanes_fill_the_longest_flight_and_windows_are_two_segments_at_least() -> None:
+    """120 s at 1 Mbit/s are 15 MB, so 229 first windows of 65,536 bytes; the other link's flight is 24 of them."""
+    from types import SimpleNamespace
+
+    from dstcc_kernel.plan import lanes_of
+
+    links = [{"name": name, "rate_bps": 1e6, "delay_s": delay_s} for name, delay_s in (("a", 60), ("b", 6.2))]
+    given = scenario(links, transport={"mode": "lanes", "lanes_per_link": 256, "window": "link"})
+    policy: Any = SimpleNamespace(lanes=True)
+    assert lanes_of(policy, trial(given)) == ceil(15e6 / 65_536) == 229
+    near = scenario({"rate_bps": 1e5, "delay_s": 0.01}, transport={"congestion": "fixed"})
+    assert windows_of(trial(near)) == [2]

@@ -394,3 +394,13 @@ def test_links_below_1280_bytes_have_ipv4_alone(linux: Linux, mtu: int, six: boo
     routes = [str(net) for node in nodes for table in node.routes.values() for net in table]
     assert any(":" in text for text in (*said, *routes)) == six
     assert walk(nodes, 0, "10.3.0.1", "10.3.0.2") == [0, 1, 2, 3]
+
+
+def test_subflows_join_at_a_networks_ends(linux: Linux, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(ground, "join_from", lambda *what, **how: done.append((*what, how)))
+    monkeypatch.setattr(ground, "allow_joins", done.append)
+    made, _ = laid()
+    made.allow_joins()
+    made.join(3, "10.1.1.1", backup=True)
+    assert done == [41, 44, (41, 3, "10.1.1.1", {"backup": True})]

@@ -148,3 +148,10 @@ def test_a_host_without_ipv6_has_one_count(kernel: Any, monkeypatch: pytest.Monk
     made = Sampler(0)
     assert len(made._counts) == 1
     assert sampling.COUNTS == ("sockstat", "sockstat6")
+
+
+def test_requests_are_made_as_they_are_asked() -> None:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for protocol in (6, 255, 256, 262):
+            assert sampling._sockets(family, protocol) == request(family, protocol)
+    assert sampling._message(38, bytes(20)) == QDISCS
