@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import nan
 from typing import TYPE_CHECKING, Any
 
@@ -166,9 +167,7 @@ def _onward(lines: Sequence[Line], node: int) -> tuple[Int64, Int64]:
     if node == SINK:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = [replace(line, link=_as_planned(line.link)) for line in lines]
-    at = _edges(planned, node)
-    at = np.unique(np.concatenate([[0], at - 1, at]))
-    at = at[at >= 0]
+    at = _rows(_edges(planned, node))
     return at, _arrival(planned, node, at)
 
 
@@ -181,7 +180,7 @@ def _edges(lines: Sequence[Line], node: int) -> Int64:
     if node == SINK:
         return np.zeros(0, np.int64)
     own = [line for line in lines if line.tail == node]
-    return np.unique(
+    edges = np.unique(
         np.concatenate(
             [
                 edge
@@ -194,6 +193,25 @@ def _edges(lines: Sequence[Line], node: int) -> Int64:
             ]
         )
     )
+    at = _rows(edges)
+    ways = [_over(lines, line, at) for line in own]
+    return np.unique(
+        np.concatenate([edges, *(_crossing(at, one, other) for one, other in combinations(ways, 2))])
+    )
+
+
+def _rows(edges: Int64) -> Int64:
+    """Times between which nothing changes: each edge, and the last moment before it."""
+    at = np.unique(np.concatenate([[0], edges - 1, edges]))
+    return at[at >= 0]
+
+
+def _crossing(at_ns: Int64, one: Int64, other: Int64) -> Int64:
+    """When the way that is later becomes the earlier, between rows at which both have an end."""
+    behind = np.where((one < NEVER_NS) & (other < NEVER_NS), one - other, 0).astype(np.float64)
+    turns = np.flatnonzero(behind[:-1] * behind[1:] < 0)
+    share = behind[turns] / (behind[turns] - behind[turns + 1])
+    return at_ns[turns] + np.ceil(share * np.diff(at_ns)[turns]).astype(np.int64)
 
 
 def _arrival(lines: Sequence[Line], node: int, at_ns: Int64) -> Int64:
@@ -202,12 +220,17 @@ def _arrival(lines: Sequence[Line], node: int, at_ns: Int64) -> Int64:
         return at_ns
     best = np.full(len(at_ns), NEVER_NS)
     for line in (one for one in lines if one.tail == node):
-        leaves = line.opens_at(at_ns)
-        open_ = leaves < NEVER_NS
-        comes = np.full(len(at_ns), NEVER_NS)
-        comes[open_] = _arrival(lines, line.head, line.arrival(leaves[open_]))
-        best = np.minimum(best, comes)
+        best = np.minimum(best, _over(lines, line, at_ns))
     return best
+
+
+def _over(lines: Sequence[Line], line: Line, at_ns: Int64) -> Int64:
+    """The same of what takes that line first."""
+    leaves = line.opens_at(at_ns)
+    open_ = leaves < NEVER_NS
+    comes = np.full(len(at_ns), NEVER_NS)
+    comes[open_] = _arrival(lines, line.head, line.arrival(leaves[open_]))
+    return comes
 
 
 # -------------------------------------------------------------------------------------------------------- the whole

@@ -99,10 +99,10 @@ def test_what_lies_onward_is_the_least_time_over_all_ways() -> None:
     for name, (times, there) in tables.items():
         assert (np.diff(times) > 0).all() and times[0] == 0
         assert there.tolist() == [arrives(name, t) for t in times.tolist()]
-    times, there = tables["n2"]
-    for t in [random.randrange(0, 700 * S) for _ in range(300)]:
-        row = int(np.searchsorted(times, t, side="right")) - 1
-        assert arrives("n2", t) - there[row] in (0, t - times[row])
+    for name, (times, there) in tables.items():
+        for t in [random.randrange(0, 700 * S) for _ in range(300)]:
+            row = int(np.searchsorted(times, t, side="right")) - 1
+            assert arrives(name, t) - there[row] in (0, t - times[row]), (name, t)
     edges = {S * t for t in (150, 400, 500, 600)}
     assert edges <= set(tables["n2"][0].tolist()) and {t - 1 for t in edges} <= set(tables["n2"][0].tolist())
 
