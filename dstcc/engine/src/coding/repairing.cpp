@@ -235,7 +235,8 @@ double CodedSendingEnd::final_share(std::uint32_t block) const {
     if (deadline == kNever) return 1;
     Time longest = 0;
     for (const Subflow& subflow : subflows_) {
-        if (subflow.clock.over_nodes() || !subflow.plan->down().outages().empty()) return 1;
+        const ContactPlan& plan = *subflow.plan;
+        if (subflow.clock.over_nodes() || !plan.down().outages().empty() || !plan.up().outages().empty()) return 1;
         longest = std::max(longest, subflow.one_way_ns());
     }
     return fresh_packets_count(deadline - now_, longest) ? kFinal : 1;

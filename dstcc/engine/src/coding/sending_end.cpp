@@ -5,6 +5,7 @@ namespace dstcc {
 namespace {
 
 constexpr Time kGoesOn = 16;           // in a round trip: after so long what leaves now has gone on
+constexpr double kOfAll = 0.9, kOfWhatComes = 0.25;  // of the time there is, where nothing more comes and where it does
 constexpr std::int64_t kUnheard = 64;  // packets of a line that may be what fills storage
 
 }  // namespace
@@ -381,6 +382,7 @@ void CodedSendingEnd::look_at_lines() {
     const bool knows_plan = !transport_.handshake;
     if (!knows_plan) return;
     for (Subflow& subflow : subflows_) {
+        subflow.mute = deadlines_ && subflow.clock.waits_both(now_) > longest_wait_ns_ - 3 * subflow.light_ns;
         if (!subflow.clock.over_nodes()) continue;  // no storage
         const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
         const Time wait = subflow.clock.waits_there(now_);
@@ -394,7 +396,7 @@ void CodedSendingEnd::look_at_lines() {
         const auto s = static_cast<std::size_t>(lowest(set));
         Subflow& subflow = subflows_[s];
         subflow.fills = fills(subflow);
-        if (subflow.fills || gives_way(subflow)) insert(giving_way_, s);
+        if (subflow.fills || gives_way(subflow) || (subflow.mute && others_bring_all())) insert(giving_way_, s);
     }
 }
 
@@ -406,6 +408,20 @@ bool CodedSendingEnd::fills(const Subflow& subflow) const {
         return other.line == subflow.line && !other.flight.stale() && other.lately.overflows();
     };
     return subflow.fills || std::any_of(subflows_.begin(), subflows_.end(), overflows);
+}
+
+// What is lost of a path that says nothing by the plan until it is too late is not made good: nothing goes there while the others bring all
+// that waits.
+bool CodedSendingEnd::others_bring_all() const {
+    double rate = 0;
+    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+        const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
+        if (other.up && !other.mute && !other.flight.stale()) rate += other.flight.rate();
+    }
+    if (released_ == 0) return rate > 0;
+    const double share = released_ == objects_.size() ? kOfAll : kOfWhatComes;
+    const Time left = objects_.deadline_ns[released_ - 1] - now_ - least_light_ns_;
+    return static_cast<double>(backlog_) < share * rate * static_cast<double>(left);
 }
 
 // Storage further on fills with what goes over a line that is away, or will be before it goes on: nothing does while others bring all that

@@ -90,6 +90,7 @@ public:
         Time away_ns = 0;   // the planned wait further on, of what is sent now or within a sixteenth of a round trip
         Time stay_ns = -1;  // the contact that what is sent now waits for further on; -1: for none
         bool up = true;
+        bool mute = false;   // by the plan, until repair would be too late
         bool fills = false;  // storage, as far as anybody knows
         // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
@@ -178,6 +179,7 @@ private:
     void look_at_lines();
     bool fills(const Subflow& subflow) const;
     bool gives_way(const Subflow& subflow) const;
+    bool others_bring_all() const;
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));
