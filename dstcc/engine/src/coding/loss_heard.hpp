@@ -2,6 +2,7 @@
 //
 //   share    p = (lost + 3) / (heard + 100): three in a hundred before any feedback, as there is none for a round trip,
 //            and layers without repair lose more by a loss than repair costs
+//            of what goes over paths that say nothing that is what it stays
 //   bursts   phi = sum (x - N p)^2 / sum N p (1 - p) over blocks of N packets of which x were lost: 1 where losses are
 //            independent, at least; a row of 50 lost packets weighs like one loss of 50
 //
@@ -38,12 +39,18 @@ public:
         variance_ /= 2;
         blocks_ /= 2;
     }
-    double share() const { return (lost_ + kPriorLost) / (heard_ + kPrior); }
+    double share() const {
+        const double heard = (lost_ + kPriorLost) / (heard_ + kPrior);
+        return heard + std::max(kPriorLost / kPrior - heard, 0.0) * unheard_;
+    }
+    // The share of what is sent of which nothing is heard in time.
+    void set_unheard(double share) { unheard_ = share; }
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
     static constexpr double kPrior = 100, kPriorLost = 3, kMemory = 20'000;
     static constexpr int kBlocks = 200;
+    double unheard_ = 0;
     double lost_ = 0, heard_ = 0, squares_ = 0, variance_ = 0;
     int blocks_ = 0;
 };

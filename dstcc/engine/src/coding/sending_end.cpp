@@ -355,12 +355,20 @@ void CodedSendingEnd::refresh_paths() {
         subflow.flight.set_light(subflow.light_ns);
         if (!transport_.handshake) subflow.further_on_ns = subflow.clock.waits_there(now_);
         tell_gap(subflow);
-        if (contains(heard_of, s)) rate_ += subflow.flight.rate();
+        const bool in_time = !deadlines_ || subflow.light_ns <= longest_wait_ns_;
+        if (in_time && contains(heard_of, s)) rate_ += subflow.flight.rate();
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
     look_at_lines();
+    double mute = 0, all = 0;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        if (!contains(heard_of, s) || contains(giving_way_, s)) continue;
+        all += subflows_[s].flight.rate();
+        if (subflows_[s].mute) mute += subflows_[s].flight.rate();
+    }
+    losses_.set_unheard(all > 0 ? mute / all : 0);
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
@@ -382,7 +390,8 @@ void CodedSendingEnd::look_at_lines() {
     const bool knows_plan = !transport_.handshake;
     if (!knows_plan) return;
     for (Subflow& subflow : subflows_) {
-        subflow.mute = deadlines_ && subflow.clock.waits_both(now_) > longest_wait_ns_ - 3 * subflow.light_ns;
+        const Time spare = longest_wait_ns_ - 3 * subflow.light_ns;  // there, back, and repair
+        subflow.mute = deadlines_ && spare > 0 && subflow.clock.waits_both(now_) > spare;
         if (!subflow.clock.over_nodes()) continue;  // no storage
         const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
         const Time wait = subflow.clock.waits_there(now_);
