@@ -2,7 +2,6 @@
 //
 //   share    p = (lost + 3) / (heard + 100): three in a hundred before any feedback, as there is none for a round trip,
 //            and layers without repair lose more by a loss than repair costs
-//            of what goes over paths that say nothing that is what it stays
 //   bursts   phi = sum (x - N p)^2 / sum N p (1 - p) over blocks of N packets of which x were lost: 1 where losses are
 //            independent, at least; a row of 50 lost packets weighs like one loss of 50
 //
@@ -39,15 +38,18 @@ public:
         variance_ /= 2;
         blocks_ /= 2;
     }
-    double share() const {
-        const double heard = (lost_ + kPriorLost) / (heard_ + kPrior);
-        return heard + std::max(kPriorLost / kPrior - heard, 0.0) * unheard_;
-    }
-    // The share of what is sent of which nothing is heard in time.
+    double share() const { return heard_share() + unheard_; }
+    // What is lost beyond that of what goes where nothing is heard of in time.
     void set_unheard(double share) { unheard_ = share; }
+    // A path's share beyond that of all, by what was ever heard of it.
+    double more_of(std::int64_t heard, std::int64_t lost) const {
+        const double all = static_cast<double>(heard) + kPrior;
+        return std::max((static_cast<double>(lost) + kPriorLost) / all - heard_share(), 0.0);
+    }
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
+    double heard_share() const { return (lost_ + kPriorLost) / (heard_ + kPrior); }
     static constexpr double kPrior = 100, kPriorLost = 3, kMemory = 20'000;
     static constexpr int kBlocks = 200;
     double unheard_ = 0;

@@ -362,13 +362,14 @@ void CodedSendingEnd::refresh_paths() {
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
     look_at_lines();
-    double mute = 0, all = 0;
+    double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        const Subflow& subflow = subflows_[s];
         if (!contains(heard_of, s) || contains(giving_way_, s)) continue;
-        all += subflows_[s].flight.rate();
-        if (subflows_[s].mute) mute += subflows_[s].flight.rate();
+        all += subflow.flight.rate();
+        if (subflow.mute) unheard += losses_.more_of(subflow.heard, subflow.heard_lost) * subflow.flight.rate();
     }
-    losses_.set_unheard(all > 0 ? mute / all : 0);
+    losses_.set_unheard(all > 0 ? unheard / all : 0);
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
@@ -391,7 +392,7 @@ void CodedSendingEnd::look_at_lines() {
     if (!knows_plan) return;
     for (Subflow& subflow : subflows_) {
         const Time spare = longest_wait_ns_ - 3 * subflow.light_ns;  // there, back, and repair
-        subflow.mute = deadlines_ && spare > 0 && subflow.clock.waits_both(now_) > spare;
+        subflow.mute = deadlines_ && spare > 0 && subflow.clock.answer_rests(now_) > spare;
         if (!subflow.clock.over_nodes()) continue;  // no storage
         const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
         const Time wait = subflow.clock.waits_there(now_);
@@ -428,6 +429,9 @@ bool CodedSendingEnd::others_bring_all() const {
         if (other.up && !other.mute && !other.flight.stale()) rate += other.flight.rate();
     }
     if (released_ == 0) return rate > 0;
+    double asked = 0;
+    for (const double comes : released_rates()) asked += comes;
+    if (released_ < objects_.size() && asked > rate) return false;
     const double share = released_ == objects_.size() ? kOfAll : kOfWhatComes;
     const Time left = objects_.deadline_ns[released_ - 1] - now_ - least_light_ns_;
     return static_cast<double>(backlog_) < share * rate * static_cast<double>(left);

@@ -40,6 +40,11 @@ public:
         const Time rests_there = rests(back_->own(), out.arrives);
         return out.waits + rests_there + back_->journey(out.arrives + rests_there).waits;
     }
+    // Of these, how long its answer waits for the first line of its way back.
+    Time answer_rests(Time departed) const {
+        const PlannedWay& line = over_nodes() ? back_->own() : plan_->up();
+        return line.outages().empty() ? 0 : rests(line, arrival(departed));
+    }
     // Of data that leaves its sender's line then.
     Time arrival(Time leaves) const {
         return over_nodes() ? there_->arrival(leaves) : leaves + plan_->light_ns(leaves);
