@@ -102,6 +102,7 @@ public:
     std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
+    void set_part(double part) { tcp_.part = part; }
     void set_clock(const AnswerClock& clock) { clock_ = clock; }
     void set_gap(Time until, Time length) {
         tcp_.until_gap_ns = until;

@@ -4,9 +4,9 @@ namespace dstcc {
 
 namespace {
 
-constexpr Time kGoesOn = 16;           // in a round trip: after so long what leaves now has gone on
+constexpr Time kGoesOn = 16;                         // in a round trip: after so long what leaves now has gone on
 constexpr double kOfAll = 0.9, kOfWhatComes = 0.25;  // of the time there is, where nothing more comes and where it does
-constexpr std::int64_t kUnheard = 64;  // packets of a line that may be what fills storage
+constexpr std::int64_t kUnheard = 64;                // packets of a line that may be what fills storage
 
 }  // namespace
 
@@ -401,6 +401,12 @@ void CodedSendingEnd::look_at_lines() {
         subflow.fills = subflow.fills && stay == subflow.stay_ns;
         subflow.stay_ns = stay;
         lines_until_ns_ = std::min(lines_until_ns_, now_ + std::max<Time>(soon / 2, 1));
+    }
+    for (Subflow& subflow : subflows_) {
+        if (!subflow.clock.over_nodes()) continue;
+        const auto goes_on = [&](const Subflow& other) { return other.line == subflow.line && other.away_ns == 0; };
+        const auto open = std::count_if(subflows_.begin(), subflows_.end(), goes_on);
+        subflow.flight.set_part(open > 0 ? 1.0 / static_cast<double>(open) : 0);
     }
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));

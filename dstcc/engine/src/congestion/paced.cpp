@@ -42,6 +42,7 @@ class Paced final : public CongestionControl {
 public:
     explicit Paced(const ControlSetup& setup) : far_(setup.sharers > 1) {
         if (setup.one("told_rates", 0) > 0) told_.emplace(setup, 0);
+        sharers_ = setup.sharers;
     }
     void init(TcpState& tcp, Time now) override {
         tcp.cwnd = kInfiniteWindow;
@@ -63,7 +64,7 @@ public:
 
     Time on_queue(TcpState& tcp, const QueueSeen& seen, Time now) override {
         const bool known = queue_->known();
-        if (told_ && !told_->steady()) take_told(tcp, now);
+        if (told_ && (!told_->steady() || tcp.part != part_)) take_told(tcp, now);
         const Time gap = queue_->see(now, seen, std::min(most_, line_));
         if (!known && queue_->known()) begin_slots(tcp, now);
         see_pause(now);
@@ -116,7 +117,9 @@ private:
     double pace() const { return std::min({queue_->share(), most_, line_}); }
     // The configured rate now; where that is new, it applies at once.
     void take_told(const TcpState& tcp, Time now) {
-        const double rate = told_->at(now, static_cast<double>(tcp.wire_bytes));
+        part_ = tcp.part;
+        const double parts = part_ > 0 ? part_ * sharers_ : 1;
+        const double rate = parts * told_->at(now, static_cast<double>(tcp.wire_bytes));
         if (rate != line_) queue_->tell(rate);
         line_ = rate;
     }
@@ -228,6 +231,8 @@ private:
     std::optional<OwnQueue> queue_;
     std::optional<PacingLimit> limit_;
     FarQueue far_;
+    int sharers_ = 1;  // of its line
+    double part_ = 0;  // of the line's rate, as it was last told
     double far_limit_ = std::numeric_limits<double>::infinity();
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
     double line_ = std::numeric_limits<double>::infinity();  // the configured rate

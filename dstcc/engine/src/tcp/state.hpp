@@ -32,8 +32,9 @@ struct TcpState {
     std::uint64_t app_limited = 0;                               // `delivered` at which the bubble leaves; 0: none
 
     Time last_sent_ns = 0;
-    Time light_ns = 0;                       // `coded`: of propagation one way, by the plan
-    Time spare_ns = kNever;                  // likewise: from a release to its deadline, less light
+    Time light_ns = 0;       // `coded`: of propagation one way, by the plan
+    double part = 0;         // likewise: of its line's rate, where other subflows there rest; 0: an equal one of all
+    Time spare_ns = kNever;  // likewise: from a release to its deadline, less light
     Time gap_ns = 0, until_gap_ns = kNever;  // likewise: the plan's next outage, and the time until it begins
     Time ahead_ns = 0;  // likewise: the wait of what is sent now in a downstream queue, where the control measures one
     bool far_found = false, far_full = false;  // likewise: whether it does, and whether that queue takes no more
