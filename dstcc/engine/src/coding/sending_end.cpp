@@ -5,6 +5,7 @@ namespace dstcc {
 namespace {
 
 constexpr Time kGoesOn = 16;                         // in a round trip: after so long what leaves now has gone on
+constexpr double kMostAsked = 0.8;                   // of what others bring: the rest is for what is lost
 constexpr double kOfAll = 0.9, kOfWhatComes = 0.25;  // of the time there is, where nothing more comes and where it does
 constexpr std::int64_t kUnheard = 64;                // packets of a line that may be what fills storage
 
@@ -68,6 +69,7 @@ void CodedSendingEnd::add(Subflow subflow) {
 }
 
 void CodedSendingEnd::begin() {
+    look_at_lines();
     refresh_paths();
     for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, begin_ns_);
 }
@@ -105,6 +107,7 @@ void CodedSendingEnd::start(std::size_t s, Time rtt) {
     subflow.flight.establish(now_, std::max<Time>(rtt, 1));
     siblings_.push_back(&subflow.flight.tcp());
     insert(established_, s);
+    look_at_lines();
     refresh_paths();
     pump(s);
     look_after_held();
@@ -172,6 +175,7 @@ Time CodedSendingEnd::handle_release(Time now) {
 void CodedSendingEnd::handle_slot(Time now) {
     now_ = now;
     for (Subflow& subflow : subflows_) subflow.flight.pass_slot(now_);
+    look_at_lines();
     refresh_paths();
     for (SubflowSet set = kept_back_; set != 0; set &= set - 1)
         if (const auto s = static_cast<std::size_t>(lowest(set)); !keeps_back(s)) pump(s);
@@ -224,7 +228,8 @@ bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait
 bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     Subflow& subflow = subflows_[s];
     const Flight& flight = subflow.flight;
-    if (ready_ != 0 || !flight.paced_only() || flight.tcp().in_flight() == 0 || flight.pacing_until() > now)
+    if (keeps_back(s) || ready_ != 0 || !flight.paced_only() || flight.tcp().in_flight() == 0 ||
+        flight.pacing_until() > now)
         return false;
     if (!transport_.handshake && (!subflow.up || now >= subflow.change_ns)) return false;
     now_ = now;
@@ -314,8 +319,8 @@ void CodedSendingEnd::look_at(std::size_t s, std::uint32_t object) {
     const Subflow& subflow = subflows_[s];
     Going& going = going_[s];
     const Flight& flight = subflow.flight;
-    const bool goes =
-        flight.paced_only() && flight.tcp().in_flight() > 0 && flight.pacing_until() <= going.pace_ns && subflow.up;
+    const bool goes = !keeps_back(s) && flight.paced_only() && flight.tcp().in_flight() > 0 &&
+                      flight.pacing_until() <= going.pace_ns && subflow.up;
     going.until_ns = !goes ? -1 : transport_.handshake ? kNever : subflow.change_ns - 1;
     going.one_way_ns = subflow.one_way_ns();
     const Time deadline = objects_.deadline_ns[object];
@@ -361,7 +366,6 @@ void CodedSendingEnd::refresh_paths() {
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
-    look_at_lines();
     double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const Subflow& subflow = subflows_[s];
@@ -391,10 +395,11 @@ void CodedSendingEnd::look_at_lines() {
     const bool knows_plan = !transport_.handshake;
     if (!knows_plan) return;
     for (Subflow& subflow : subflows_) {
-        const Time spare = longest_wait_ns_ - 3 * subflow.light_ns;  // there, back, and repair
+        const Time light = subflow.plan->light_ns(now_),
+                   spare = longest_wait_ns_ - 3 * light;  // there, back, and repair
         subflow.mute = deadlines_ && spare > 0 && subflow.clock.answer_rests(now_) > spare;
         if (!subflow.clock.over_nodes()) continue;  // no storage
-        const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * subflow.light_ns) / kGoesOn;
+        const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * light) / kGoesOn;
         const Time wait = subflow.clock.waits_there(now_);
         subflow.away_ns = std::max(wait, subflow.clock.waits_there(now_ + soon));
         const Time stay = stay_of(subflow, now_);
@@ -437,7 +442,7 @@ bool CodedSendingEnd::others_bring_all() const {
     if (released_ == 0) return rate > 0;
     double asked = 0;
     for (const double comes : released_rates()) asked += comes;
-    if (released_ < objects_.size() && asked > rate) return false;
+    if (released_ < objects_.size() && asked > kMostAsked * rate) return false;
     const double share = released_ == objects_.size() ? kOfAll : kOfWhatComes;
     const Time left = objects_.deadline_ns[released_ - 1] - now_ - least_light_ns_;
     return static_cast<double>(backlog_) < share * rate * static_cast<double>(left);
