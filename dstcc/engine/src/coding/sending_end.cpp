@@ -366,6 +366,7 @@ void CodedSendingEnd::refresh_paths() {
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
+    if (lines_until_ns_ < kNever) look_at_lines();  // over nodes, where packets do not go in runs
     double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const Subflow& subflow = subflows_[s];
