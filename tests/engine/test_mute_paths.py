@@ -59,7 +59,7 @@ def test_a_link_that_is_too_far_for_all_deadlines_carries_nothing_of_what_is_pla
     layer = int(1.5 * RATE_BPS / 8 * MSS / WIRE * 10)
     objects = live(200, (layer,), chunk_s=10.0, playout_s=140.0)
     paths = (far(2 * RATE_BPS, 400.0), far(RATE_BPS, 240.0))
-    result = trial(paths, objects, **({"parameters": TOLD} if told else {}))
+    result = trial(paths, objects, parameters=TOLD if told else {})
     assert in_time(result, objects) > 0.45
 
 
