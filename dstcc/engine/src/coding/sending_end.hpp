@@ -17,7 +17,8 @@
 //   over      so many packets of it are acknowledged that it is back, or no missing part can be in time
 //
 //   kept     where nodes store: what others over the same first line bring before a line further on is back, and what its storage has no
-//            room for until then (coding/storage_seen.hpp). Once others say that storage overflows, all of a line of which nothing is heard
+//            room for until then (coding/storage_seen.hpp). Once others say that storage overflows, all of a line of which nothing is heard.
+//            With or without nodes, what others bring in time, of a path whose reports are too late for repair by the plan
 //
 // What a packet is sent over: of the subflows with room that can bring it in time, the one of the least smoothed round trip.
 // What no subflow can bring in time is given up, with what builds on it; and so early that its block's repair can still be in time.
@@ -322,7 +323,7 @@ private:
     std::vector<Subflow> subflows_;
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
-    SubflowSet giving_way_ = 0;     // to others over the same line
+    SubflowSet giving_way_ = 0;     // to others
     Time lines_until_ns_ = kNever;  // then they are looked at again
     SubflowSet kept_back_ = 0;      // free to send, but for what it would fill
     Time gap_ns_ = 0;               // between the turns of a chunk's layers
