@@ -408,11 +408,12 @@ void CodedSendingEnd::look_at_lines() {
         subflow.stay_ns = stay;
         lines_until_ns_ = std::min(lines_until_ns_, now_ + std::max<Time>(soon / 2, 1));
     }
-    for (Subflow& subflow : subflows_) {
+    for (Subflow& subflow : subflows_) {  // those that rest have one part together: lines further on may be slower
         if (!subflow.clock.over_nodes()) continue;
-        const auto goes_on = [&](const Subflow& other) { return other.line == subflow.line && other.away_ns == 0; };
-        const auto open = std::count_if(subflows_.begin(), subflows_.end(), goes_on);
-        subflow.flight.set_part(open > 0 ? 1.0 / static_cast<double>(open) : 0);
+        double open = 0, rest = 0;
+        for (const Subflow& other : subflows_)
+            if (other.line == subflow.line) ++(other.away_ns == 0 ? open : rest);
+        subflow.flight.set_part(open > 0 ? 1 / (open + std::min(rest, 1.0)) : 0);
     }
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
