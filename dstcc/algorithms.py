@@ -475,7 +475,8 @@ STRANGERS = (
     "a restart of stored video over a relay", "told rates after a restart", "turns",
     "two senders in a queue of two packets", "unannounced store", "outages that nobody announces on two links",
     "shallow queue", "shallow overload", "shallow told", "turns unequal", "unequal lines", "closed line", "mostly down",
-    "unannounced two", "stay told",
+    "unannounced two", "stay told", "one way beside", "rare reports", "too far", "fan in turns", "two in turns",
+    "bursts", "chain of passes", "others on and off", "shared last line",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

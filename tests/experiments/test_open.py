@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dstcc.algorithms import STRANGERS
 from dstcc.run.trials import run_trials
 from dstcc.scenario import load_scenario
 
@@ -19,6 +20,10 @@ def test_it_loads_and_says_how_it_is_run_and_what_came_out(path: Path) -> None:
     head = [line for line in path.read_text().splitlines() if line.startswith("#")]
     assert head[-1].startswith(f"# dstcc emulate {path.relative_to(EXPERIMENTS.parent)} ")
     assert "dstcc 0." in " ".join(head).replace("# ", "") or "dstcc 1." in " ".join(head)
+
+
+def test_reports_know_that_our_transport_was_chosen_on_each() -> None:
+    assert sorted(load_scenario(path).scenario.name for path in OPEN + MENDED) == sorted(STRANGERS)
 
 
 @pytest.mark.parametrize("path", MENDED, ids=lambda path: path.stem)
