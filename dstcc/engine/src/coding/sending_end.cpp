@@ -69,8 +69,7 @@ void CodedSendingEnd::add(Subflow subflow) {
 }
 
 void CodedSendingEnd::begin() {
-    look_at_lines();
-    refresh_paths();
+    refresh_paths(true);
     for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, begin_ns_);
 }
 
@@ -107,8 +106,7 @@ void CodedSendingEnd::start(std::size_t s, Time rtt) {
     subflow.flight.establish(now_, std::max<Time>(rtt, 1));
     siblings_.push_back(&subflow.flight.tcp());
     insert(established_, s);
-    look_at_lines();
-    refresh_paths();
+    refresh_paths(true);
     pump(s);
     look_after_held();
 }
@@ -175,8 +173,7 @@ Time CodedSendingEnd::handle_release(Time now) {
 void CodedSendingEnd::handle_slot(Time now) {
     now_ = now;
     for (Subflow& subflow : subflows_) subflow.flight.pass_slot(now_);
-    look_at_lines();
-    refresh_paths();
+    refresh_paths(true);
     for (SubflowSet set = kept_back_; set != 0; set &= set - 1)
         if (const auto s = static_cast<std::size_t>(lowest(set)); !keeps_back(s)) pump(s);
     drop_expired();
@@ -349,7 +346,9 @@ Time CodedSendingEnd::counts_until(Time now) const {
 
 // ---------------------------------------------------------------------------------------------------------- going out
 
-void CodedSendingEnd::refresh_paths() {
+// Lines are looked at only at slots, as a run of packets asks nobody in between; over nodes, where none goes in runs, each time.
+void CodedSendingEnd::refresh_paths(bool at_slot) {
+    if (at_slot || lines_until_ns_ < kNever) look_at_lines();
     least_light_ns_ = kNever / 4;
     rate_ = 0;
     next_ = kNoObject;
@@ -366,7 +365,6 @@ void CodedSendingEnd::refresh_paths() {
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
     }
-    if (lines_until_ns_ < kNever) look_at_lines();  // over nodes, where packets do not go in runs
     double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const Subflow& subflow = subflows_[s];

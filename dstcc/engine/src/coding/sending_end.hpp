@@ -176,7 +176,7 @@ private:
     void pump(std::size_t s);
     void offer();
     void refresh(std::size_t s);
-    void refresh_paths();
+    void refresh_paths(bool at_slot = false);
     void look_at_lines();
     bool fills(const Subflow& subflow) const;
     bool gives_way(const Subflow& subflow) const;
