@@ -235,6 +235,17 @@ def test_actions_are_drawn_about_the_mean() -> None:
 # ----------------------------------------------------------------------------------------------------------------- ddpg
 
 
+def of_critic(before: Any) -> tuple[Any, Any]:
+    """What the next 16 steps that are drawn observed, and the critic's loss on them, by the copies' values."""
+    drawn = before.replay.sample(before._draw, 16)
+    seen, following = (torch.from_numpy(drawn[name].reshape(16, 2, 5)) for name in ("observation", "next"))
+    actor, critic = before._targets
+    with torch.no_grad():
+        after = critic(following, actor(following))
+        wanted = torch.from_numpy(drawn["reward"]) + torch.from_numpy(drawn["discount"]) * after
+    return seen, (before.critic(seen, torch.from_numpy(drawn["action"])) - wanted).square().mean()
+
+
 def test_ddpgs_update_is_that_of_critic_then_actor_then_copies() -> None:
     learner, _ = make(
         "drl-cc", batch=16, discount=0.9, target_share=0.25, actor_rate=1e-3, critic_rate=2e-3, hidden=(8,)
@@ -249,13 +260,7 @@ def test_ddpgs_update_is_that_of_critic_then_actor_then_copies() -> None:
     assert learner.take(slot(8, terminated=ends), 8) is None and len(learner.replay) == 8
     assert learner.replay.arrays()["discount"].tolist() == pytest.approx([0.9, 0, 0.9, 0.9] * 2)
     before = deepcopy(learner)
-    drawn = before.replay.sample(before._draw, 16)
-    seen, following = (torch.from_numpy(drawn[name].reshape(16, 2, 5)) for name in ("observation", "next"))
-    actor, critic = before._targets
-    with torch.no_grad():
-        after = critic(following, actor(following))
-        wanted = torch.from_numpy(drawn["reward"]) + torch.from_numpy(drawn["discount"]) * after
-    loss = (before.critic(seen, torch.from_numpy(drawn["action"])) - wanted).square().mean()
+    seen, loss = of_critic(before)
     critics = adams(before.critic.parameters(), loss, 2e-3)
     found = learner._learn()
     assert found == pytest.approx(float(loss.detach()), rel=1e-5) and learner.updates == 1
@@ -283,13 +288,7 @@ def test_a_second_update_has_gradients_of_its_own() -> None:
     learner.take(slot(8), 8)
     learner._learn()
     before = deepcopy(learner)
-    drawn = before.replay.sample(before._draw, 16)
-    seen, following = (torch.from_numpy(drawn[name].reshape(16, 2, 5)) for name in ("observation", "next"))
-    actor, critic = before._targets
-    with torch.no_grad():
-        after = critic(following, actor(following))
-        wanted = torch.from_numpy(drawn["reward"]) + torch.from_numpy(drawn["discount"]) * after
-    loss = (before.critic(seen, torch.from_numpy(drawn["action"])) - wanted).square().mean()
+    seen, loss = of_critic(before)
     first = torch.autograd.grad(loss, list(before.critic.parameters()))
     learner._learn()
     worse = -learner.critic(seen, before.actor(seen)).mean()
