@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, prod
 
 import pytest
 
@@ -71,6 +71,36 @@ def test_bursts_are_lost_as_one() -> None:
     assert coding.object_loss(3, 3, 1, 0.1, bursts=2.0) == pytest.approx(expected)
     # Two of repair for 2 of source are enough for one group, not for both.
     assert coding.object_loss(2, 2, 2, 0.1, bursts=2.0) == pytest.approx(0.01 * (1 - (3 / 4) ** 4))
+
+
+def rising(a: Fraction, n: int) -> Fraction:
+    """a (a + 1) .. (a + n - 1)."""
+    return prod((a + i for i in range(n)), start=Fraction(1))
+
+
+@pytest.mark.parametrize("repair", [0, 3, 12])
+def test_the_probability_of_loss_varies_from_block_to_block(repair: int) -> None:
+    """By exact sums: of more than 8 times phi packets the lost are beta-binomial, with phi times the binomial's variance."""
+    objects, source, share, phi = 4, 40, Fraction(1, 10), Fraction(3)
+    n = source + repair
+    both = (n - 1) / (phi - 1) - 1
+    a, b = share * both, (1 - share) * both
+    chances = [comb(n, x) * rising(a, x) * rising(b, n - x) / rising(both, n) for x in range(n + 1)]
+    assert sum(chances) == 1
+    assert sum(x * c for x, c in enumerate(chances)) == n * share
+    spread = sum((x - n * share) ** 2 * c for x, c in enumerate(chances))
+    assert spread == phi * n * share * (1 - share)
+    spared = 1 - Fraction(source, objects) / n
+    expected = sum(chances[x] * (1 - spared**x) for x in range(repair + 1, n + 1))
+    found = coding.object_loss(objects, source, repair, float(share), bursts=float(phi))
+    assert found == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_few_bursts_in_a_block_are_lost_as_one_each() -> None:
+    """24 packets are 8 bursts of 3: 3 of repair are enough for one. 25 packets and more are not few."""
+    two_and_more = 1 - 0.9**8 - 8 * 0.1 * 0.9**7
+    assert coding.object_loss(1, 21, 3, 0.1, bursts=3.0) == pytest.approx(two_and_more, rel=1e-2)
+    assert coding.object_loss(1, 24, 3, 0.1, bursts=3.0) != pytest.approx(1 - 0.9**9 - 9 * 0.1 * 0.9**8, rel=1e-2)
 
 
 @pytest.mark.parametrize(

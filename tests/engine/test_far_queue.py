@@ -300,8 +300,9 @@ def test_what_stands_there_is_to_last_for_a_gap() -> None:
     assert before_gap(40, 0) == pytest.approx(250)
     # 6.25 + 56 s by the time that the gap begins.
     assert before_gap(40, 56) == pytest.approx(1000 + 1000 * (62.25 - 60) / 40)
-    # Of the longest wait 5/4 at most: 75 s.
-    assert before_gap(40, 100) == before_gap(40, 1000) == pytest.approx(1000 + 1000 * 15 / 40)
+    # Of the longest wait twice as much at most: 120 s.
+    assert before_gap(50, 114) == before_gap(50, 1000) == pytest.approx(1000 + 1000 * 60 / 50)
+    assert before_gap(50, 113) < before_gap(50, 114)
     # Half of what a layer can wait: 65 s.
     assert before_gap(40, 100, spare_s=130) == pytest.approx(1000 + 1000 * 5 / 40)
     # A gap does not make it less than without: 6.25 s.
@@ -309,6 +310,6 @@ def test_what_stands_there_is_to_last_for_a_gap() -> None:
 
 
 def test_it_is_to_stand_when_the_gap_begins_and_the_own_line_is_the_bound() -> None:
-    assert before_gap(500, 100) == pytest.approx(1000 + 1000 * 15 / 50)  # half a round trip at most
-    assert before_gap(1, 100) == before_gap(6.25, 100) == pytest.approx(1000 + 1000 * 15 / 6.25)
-    assert before_gap(1, 100, under_way=0) == pytest.approx(SHOWN)
+    assert before_gap(500, 68) == pytest.approx(1000 + 1000 * 14.25 / 50)  # half a round trip at most
+    assert before_gap(1, 68) == before_gap(6.25, 68) == pytest.approx(1000 + 1000 * 14.25 / 6.25)
+    assert before_gap(1, 100) == pytest.approx(SHOWN)

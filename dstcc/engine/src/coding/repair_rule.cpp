@@ -8,9 +8,18 @@ namespace {
 
 constexpr double kRarely = 1e-2;          // fresh packets are too few
 constexpr double kNegligible = 1e-12;     // of a probability
+constexpr std::int64_t kFew = 8;          // groups in a block, of packets that are lost together
+constexpr double kSteady = 1e-3;          // of phi beyond 1: less is a binomial's
 constexpr double kMostShare = 0.75;       // of losses: beyond, no repair helps
 constexpr std::int64_t kMostSteps = 512;  // of repair that are looked at, a layer
 constexpr double kReach = 8;              // standard deviations beyond the mean
+
+double log_gamma(double x) {
+    int sign = 0;  // std::lgamma keeps it in a global
+    return ::lgamma_r(x, &sign);
+}
+
+double log_beta(double a, double b) { return log_gamma(a) + log_gamma(b) - log_gamma(a + b); }
 
 }  // namespace
 
@@ -30,22 +39,25 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
         return 1 - std::pow(1 - one, static_cast<double>(words));
     }
     const std::int64_t packets = layer.source + repair;
-    const auto groups = std::max<std::int64_t>(std::llround(static_cast<double>(packets) / bursts), 1);
-    const double group = static_cast<double>(packets) / static_cast<double>(groups);
-    const double odds = share / (1 - share);
-    const double untouched = std::max(
-        0.0, 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / static_cast<double>(packets));
-    auto lost =
-        static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;  // groups: the least that is too many
-    if (lost > groups) return 0;
-    double chance = std::exp(log_choose(groups, lost) + static_cast<double>(lost) * std::log(share) +
-                             static_cast<double>(groups - lost) * std::log1p(-share));
-    double loss = 0;
-    const double mean = static_cast<double>(groups) * share;
-    for (; lost <= groups; ++lost) {
-        loss += chance * (1 - std::pow(untouched, static_cast<double>(lost) * group));
-        if (chance<kNegligible&& static_cast<double>(lost)> mean) break;
-        chance *= odds * static_cast<double>(groups - lost) / static_cast<double>(lost + 1);
+    const auto n = static_cast<double>(packets);
+    const auto groups = std::max<std::int64_t>(std::llround(n / bursts), 1);
+    const bool few = groups <= kFew || bursts - 1 < kSteady;
+    const std::int64_t units = few ? groups : packets;
+    const double group = n / static_cast<double>(units), odds = share / (1 - share);
+    const double both = (n - 1) / (bursts - 1) - 1, a = share * both, b = both - a;
+    const double untouched =
+        std::max(0.0, 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / n);
+    const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;  // that are too many
+    if (least > units) return 0;
+    auto lost = static_cast<double>(least), kept = static_cast<double>(units - least);
+    double chance = std::exp(log_choose(units, least) + (few ? lost * std::log(share) + kept * std::log1p(-share)
+                                                             : log_beta(a + lost, b + kept) - log_beta(a, b)));
+    const double spares = std::pow(untouched, group);
+    double loss = 0, spared = std::pow(spares, lost);
+    for (; kept >= 0; ++lost, --kept, spared *= spares) {
+        loss += chance * (1 - spared);
+        if (chance < kNegligible && lost > static_cast<double>(units) * share) break;
+        chance *= kept / (lost + 1) * (few ? odds : (a + lost) / (b + kept - 1));
     }
     return std::min(loss, 1.0);
 }

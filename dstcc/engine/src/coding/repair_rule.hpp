@@ -1,12 +1,14 @@
 // How many repair packets: `auto`, and how many fresh ones when a block lacks some.
 //
 // auto, once a period, when all of its layers are captured. Layer m has n objects of k / n packets each; r of its packets are
-// repair, N = k + r. Losses are binomial, in groups of phi (coding/loss_heard.hpp): X = phi Y, Y ~ Bin(N / phi, p). An object
-// is lost if the block is not brought back and one of its packets is among the lost:
+// repair, N = k + r. X of them are lost, of mean N p and phi times the binomial's variance (coding/loss_heard.hpp): where N is more
+// than kFew times phi, the probability varies from block to block, X ~ BetaBin(N, a, b) with a / (a + b) = p and
+// a + b = (N - 1) / (phi - 1) - 1; else packets are lost in groups of phi, X = phi Y with Y ~ Bin(N / phi, p). An object is lost if
+// the block is not brought back and one of its packets is among the lost:
 //
 //   q(r) = sum over x > r of P(X = x) (1 - (1 - (k / n) / N)^x)
 //
-// Where a block has W code words, that is a word's, of k / W, r / W and groups of phi / W (at least 1), and an object is lost unless it
+// Where a block has W code words, that is a word's, of k / W, r / W and phi / W (at least 1), and an object is lost unless it
 // is lost by none of them: q(r) = 1 - (1 - q_word(r / W))^W.
 //
 // The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k) + bytes(r) and gets the

@@ -46,7 +46,7 @@ public:
     static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4, kDrops = 1.0 / 20;
     static constexpr double kEvens = 3.0 / 2;
     static constexpr double kHeld = 2, kLeft = 1.0 / 16, kKeeps = 1.0 / 4, kGivesUp = 3.0 / 20, kWell = 4;
-    static constexpr double kGapOfLongest = 5.0 / 4, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
+    static constexpr double kGapOfLongest = 2.0, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
 
     // `shared`: whether the sender has more subflows on its own line.
     explicit FarQueue(bool shared = false) : shared_(shared) {}
