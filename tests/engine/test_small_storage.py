@@ -184,29 +184,76 @@ def test_a_line_that_was_not_tried_is_tried_although_storage_overflows() -> None
     assert samples.sent_segments[then & (samples.subflow == 1)].sum() > 50
 
 
+PACKET = 1000.0
+
+
+def hear(seen: coding.StorageSeen, until: int, packets: int, *, lost: bool = False, node: int = 0) -> None:
+    """Of so many packets of a stay, one after the other."""
+    for _ in range(packets):
+        seen.hear(until, PACKET, lost, node)
+
+
+def has_room_for(seen: coding.StorageSeen, until: int, size: float, node: int = 0) -> None:
+    """A stay to which nothing was sent takes so many bytes, and no more."""
+    seen.send(until, size - 1, node)
+    assert not seen.full(until, node)
+    seen.send(until, 1.0, node)
+    assert seen.full(until, node)
+    assert not seen.full(until + 1, node), "one to which nothing was sent"
+
+
 def test_room_is_what_arrived_of_a_stay_that_overflowed() -> None:
     seen = coding.StorageSeen()
     seen.send(1, 1e9)
     assert not seen.full(1), "of nothing that is known"
-    seen.hear(1, 30_000.0, False)
-    seen.hear(1, 20_000.0, True)
-    seen.hear(1, 50_000.0, False)
-    for stay, sent, full in ((2, 99_000.0, False), (2, 2_000.0, True), (3, 99_000.0, False)):
-        seen.send(stay, sent)
-        assert seen.full(stay) is full
-        assert not seen.full(stay + 1), "one to which nothing was sent"
+    hear(seen, 1, 90)
+    hear(seen, 1, 18, lost=True)  # 1 - e^(-18/64) of a packet more would be lost of the last 64: 0.245
+    seen.send(1, 1.0)
+    assert not seen.full(1)
+    hear(seen, 1, 1, lost=True)  # 0.257
+    assert seen.full(1)
+    hear(seen, 1, 10)
+    has_room_for(seen, 2, 100 * PACKET)
+
+
+def test_of_a_store_that_drops_its_head_room_is_what_was_not_lost() -> None:
+    seen = coding.StorageSeen()
+    seen.send(1, 200 * PACKET)
+    hear(seen, 1, 50, lost=True)
+    has_room_for(seen, 2, 150 * PACKET)  # as far as anybody knows
+    hear(seen, 1, 150)
+    has_room_for(seen, 3, 150 * PACKET)
+
+
+def test_each_node_has_room_of_its_own() -> None:
+    seen = coding.StorageSeen()
+    hear(seen, 1, 40, node=1)
+    hear(seen, 1, 20, lost=True, node=1)
+    seen.send(2, 1e9)
+    assert not seen.full(2)
+    has_room_for(seen, 2, 40 * PACKET, node=1)
+    hear(seen, 5, 70)
+    hear(seen, 5, 20, lost=True)
+    has_room_for(seen, 6, 70 * PACKET)
+    has_room_for(seen, 6, 40 * PACKET, node=1)
+
+
+def test_losses_of_the_stay_before_say_nothing_of_the_next() -> None:
+    seen = coding.StorageSeen()
+    hear(seen, 1, 60)
+    hear(seen, 1, 40, lost=True)
+    hear(seen, 2, 60)
+    hear(seen, 1, 30, lost=True)  # that were looked for until now
+    hear(seen, 3, 1)  # 60 kB came, all that there was room for
+    has_room_for(seen, 4, 75 * PACKET)
 
 
 def test_where_others_pass_the_node_a_stay_that_overflowed_leaves_them_half() -> None:
     seen = coding.StorageSeen()
     seen.share()
-    seen.send(1, 1e9)
-    assert not seen.full(1), "of nothing that is known"
-    seen.hear(1, 100e3, True)
-    seen.send(2, 50e3 - 1)
-    assert not seen.full(2)
-    seen.send(2, 1.0)
-    assert seen.full(2)
+    hear(seen, 1, 100)
+    hear(seen, 1, 20, lost=True)
+    has_room_for(seen, 2, 50 * PACKET)
 
 
 @pytest.mark.parametrize("away", [0, 1])
@@ -231,25 +278,42 @@ def test_a_queue_whose_line_closes_says_nothing_of_a_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrived", "overflows", "room"), [(80e3, False, 125e3), (70e3, False, 100e3), (80e3, True, 80e3)]
+    ("arrived", "lost", "room"),
+    [(80, 0, 125e3), (75, 0, 125e3), (74, 0, 100e3), (80, 10, 125e3), (80, 20, 80e3)],
 )
 def test_room_grows_by_a_quarter_after_a_stay_that_had_it_and_lost_little(
-    arrived: float, overflows: bool, room: float
+    arrived: int, lost: int, room: float
 ) -> None:
     seen = coding.StorageSeen()
-    seen.hear(1, 100e3, True)
-    seen.hear(2, arrived, overflows)
-    seen.hear(3, 0.0, False)
-    seen.send(4, room - 1)
-    assert not seen.full(4)
-    seen.send(4, 1.0)
-    assert seen.full(4)
+    hear(seen, 1, 100)
+    hear(seen, 1, 20, lost=True)
+    hear(seen, 2, arrived)
+    hear(seen, 2, lost, lost=True)
+    hear(seen, 3, 1)
+    has_room_for(seen, 4, room)
 
 
 def test_where_nothing_arrived_sixteen_packets_ask_again() -> None:
     seen = coding.StorageSeen()
-    seen.hear(1, 0.0, True)
-    seen.send(2, 16 * 1500.0 - 1)
-    assert not seen.full(2)
-    seen.send(2, 1.0)
-    assert seen.full(2)
+    seen.send(1, 19 * PACKET)
+    hear(seen, 1, 19, lost=True)
+    has_room_for(seen, 2, 16 * 1500.0)
+
+
+def test_base_layers_come_first_where_storage_is_all_that_brings_anything() -> None:
+    """Up are the own line for 700 of 800 s and the one behind the node in the others, so that a turn brings what the node has room for:
+    300 kB, of 600 kB that come, 200 kB of each layer. Once that is known, base layers come but for what is lost where more is tried, of
+    the next half, and of the highest nothing."""
+    turns, turn_s = 10, 800.0
+    gaps = tuple((k * turn_s, k * turn_s + 700.0) for k in range(turns))
+    (path,) = over_node(300_000, gaps)
+    path = replace(path, outages_ns=tuple((ns(b), ns(b + 100.0)) for _, b in gaps))
+    layer = int(200_000 * MSS / WIRE / turn_s)
+    objects = live(int((turns - 2) * turn_s), (layer,) * 3, playout_s=2 * turn_s)
+    result = trial((path,), objects)
+    done = result.objects.complete_ns
+    there = (done >= 0) & (done <= objects.deadline_ns) & (objects.release_ns > ns(5 * turn_s))
+    base, middle, top = (int(there[objects.layer == number].sum()) / (3 * turn_s) for number in range(3))
+    assert base > 0.85
+    assert 0.3 < middle < 0.6
+    assert top < 0.05

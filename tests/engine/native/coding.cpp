@@ -179,9 +179,19 @@ void bind_coding(py::module_& engine) {
     py::class_<StorageSeen>(m, "StorageSeen")
         .def(py::init<>())
         .def("share", &StorageSeen::share)
-        .def("send", &StorageSeen::send)
-        .def("full", &StorageSeen::full)
-        .def("hear", &StorageSeen::hear);
+        .def(
+            "send",
+            [](StorageSeen& seen, Time until, double bytes, std::size_t node) { seen.send({node, until}, bytes); },
+            py::arg("until"), py::arg("bytes"), py::arg("node") = 0)
+        .def(
+            "full", [](const StorageSeen& seen, Time until, std::size_t node) { return seen.full({node, until}); },
+            py::arg("until"), py::arg("node") = 0)
+        .def(
+            "hear",
+            [](StorageSeen& seen, Time until, double bytes, bool lost, std::size_t node) {
+                seen.hear({node, until}, bytes, lost);
+            },
+            py::arg("until"), py::arg("bytes"), py::arg("lost"), py::arg("node") = 0);
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",

@@ -42,7 +42,8 @@ void Admission::add_path(const Path& path, double rate) {
     const PlannedWay& way = path.plan->down();
     const double share = way.rate().share_at(now_), full = share > 0 ? rate / share : rate;
     auto next = way.outage_after(now_);
-    double brought = 0;
+    double brought = 0, waits = 0;
+    Stay last;
     Time from = now_ + path.wait_ns;
     for (std::size_t i = 0; i < at_.size(); ++i) {
         const Time until = at_[i] - path.light_ns;
@@ -53,7 +54,15 @@ void Admission::add_path(const Path& path, double rate) {
                 continue;
             }
             const Time stop = next == way.outages().end() ? until : std::min(until, next->first);
-            brought += full * way.rate().work(from, stop);
+            double comes = full * way.rate().work(from, stop);
+            if (path.storage != nullptr) {
+                const Stay stay = path.clock->stay(from);
+                if (!(stay == last)) waits = 0;
+                last = stay;
+                comes = std::min(comes, std::max(path.storage->left(stay) - waits, 0.0));
+                waits += comes;
+            }
+            brought += comes;
             from = stop;
         }
         spare_[i] += brought;

@@ -1,7 +1,8 @@
 // Which of the layers that wait are sent, where not all can be: the plan that a sender makes over its contacts.
 //
 //   C(t)     what the paths bring by t, from now on: each at the rate that its control has now, in the contacts of its plan and at their
-//            rates. A path whose rate nobody knows yet counts as the mean of the others
+//            rates, and no more in a stay at a node further on than that has room for. A path whose rate nobody knows yet counts as the
+//            mean of the others
 //   D(t)     what is admitted and due by t. All that waits is there already and leaves in the order of its deadlines, so all of it
 //            is in time if D(t) <= C(t) for every t (Hall's condition)
 //   layers   one after the other, base layers first; of a layer the oldest first: admitted is what leaves D <= C everywhere. Then
@@ -16,6 +17,8 @@
 
 #include <vector>
 
+#include "coding/storage_seen.hpp"
+#include "link/answer_clock.hpp"
 #include "link/contact.hpp"
 
 namespace dstcc {
@@ -28,6 +31,9 @@ public:
         const ContactPlan* plan;
         double rate;  // bytes in a nanosecond, in a contact as of now; 0: nobody knows yet
         Time wait_ns, light_ns;
+        // Where nodes were seen to overflow: what waits there, and how much they have room for.
+        const AnswerClock* clock = nullptr;
+        const StorageSeen* storage = nullptr;
     };
 
     // Begin: nothing is admitted. `longest`: from a release to its deadline; `ends`: the mission. False where no path's rate is known.

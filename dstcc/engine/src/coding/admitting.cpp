@@ -31,7 +31,8 @@ void CodedSendingEnd::plan_ahead() {
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (const Subflow& subflow = subflows_[s]; !contains(silent, s))
             paths.push_back({subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0,
-                             subflow.one_way_ns()});
+                             subflow.one_way_ns(), &subflow.clock,
+                             subflow.storage.limits() ? &subflow.storage : nullptr});
     if (!admission_.begin(now_, longest_wait_ns_, ends_ns_, paths)) return;
     const std::vector<double> comes = released_rates();
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {

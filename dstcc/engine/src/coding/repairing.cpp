@@ -74,9 +74,9 @@ bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     return over.clock.over_nodes() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
 }
 
-void CodedSendingEnd::note_stay(Subflow& over, Time sent, double arrived) {
-    if (!over.clock.over_nodes()) return;
-    if (const Time stay = stay_of(over, sent); stay >= 0) over.storage.hear(stay, arrived, over.lately.overflows());
+void CodedSendingEnd::note_stay(Subflow& over, Time sent, double bytes, bool lost) {
+    if (const Stay stay = over.clock.stay(sent); stay.until >= 0)
+        over.storage.hear(stay, bytes, lost);
 }
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
@@ -89,7 +89,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
     over.heard_to_ns = std::max(over.heard_to_ns, packet.sent_ns);
     if (!fate.lost) over.delivered_bytes += packet.bytes;
-    if (fate.known) note_stay(over, packet.sent_ns, fate.lost ? 0 : packet.bytes);
+    if (fate.known) note_stay(over, packet.sent_ns, packet.bytes, fate.lost);
     if (packet.block == kNoBlock) return;
     const std::uint32_t number = block_in(packet.block);
     BlockSending& block = sent_[number];

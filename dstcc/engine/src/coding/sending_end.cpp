@@ -193,7 +193,7 @@ inline bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32
         const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
         const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
         if (wait >= 0) waits_.add(wait);
-        if (subflow.stay_ns >= 0) subflow.storage.send(subflow.stay_ns, bytes);
+        if (subflow.stay.until >= 0) subflow.storage.send(subflow.stay, bytes);
         ++subflow.sent;
     }
     if (watches)
@@ -401,9 +401,9 @@ void CodedSendingEnd::look_at_lines() {
         const Time soon = std::max(subflow.flight.tcp().srtt_ns, 2 * light) / kGoesOn;
         const Time wait = subflow.clock.waits_there(now_);
         subflow.away_ns = std::max(wait, subflow.clock.waits_there(now_ + soon));
-        const Time stay = stay_of(subflow, now_);
-        subflow.fills = subflow.fills && stay == subflow.stay_ns;
-        subflow.stay_ns = stay;
+        const Stay stay = subflow.clock.stay(now_);
+        subflow.fills = subflow.fills && stay == subflow.stay;
+        subflow.stay = stay;
         lines_until_ns_ = std::min(lines_until_ns_, now_ + std::max<Time>(soon / 2, 1));
     }
     for (Subflow& subflow : subflows_) {  // those that rest have one part together: lines further on may be slower

@@ -89,7 +89,7 @@ public:
         LostLately lately = {};
         StorageSeen storage = {};
         Time away_ns = 0;   // the planned wait further on, of what is sent now or within a sixteenth of a round trip
-        Time stay_ns = -1;  // the contact that what is sent now waits for further on; -1: for none
+        Stay stay = {};     // of what is sent now
         bool up = true;
         bool mute = false;   // by the plan, until repair would be too late
         bool fills = false;  // storage, as far as anybody knows
@@ -183,10 +183,7 @@ private:
     bool others_bring_all() const;
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
-        return contains(giving_way_, s) || (subflow.stay_ns >= 0 && subflow.storage.full(subflow.stay_ns));
-    }
-    static Time stay_of(const Subflow& over, Time sent) {
-        return over.clock.waits_there(sent) > 0 ? over.clock.arrival(sent) : -1;
+        return contains(giving_way_, s) || subflow.storage.full(subflow.stay);
     }
     void tell_gap(Subflow& subflow) const;
     bool resting(std::size_t s);
@@ -271,7 +268,7 @@ private:
     // coding/repairing.cpp
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
-    static void note_stay(Subflow& over, Time sent, double arrived);
+    static void note_stay(Subflow& over, Time sent, double bytes, bool lost);
     static bool was_refused(const Subflow& over, Time sent);
     void take_heard(std::size_t s);
     void count_arrived(const Heard& heard, std::uint32_t packets);

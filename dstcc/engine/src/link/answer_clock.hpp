@@ -32,7 +32,13 @@ public:
     Time light_ns(Time at) const { return plan_->light_ns(at); }
     // How long what leaves then waits at nodes for contacts of the lines further on.
     Time waits_there(Time departed) const { return over_nodes() ? there_->journey(departed).waits : 0; }
-    // The same, with what its answer waits for.
+    // Where it waits the longest, if it does. What waits there for one contact arrives about then.
+    Stay stay(Time departed) const {
+        if (!over_nodes()) return {};
+        const PlannedPath::Journey out = there_->journey(departed);
+        return out.waits > 0 ? Stay{out.node, out.arrives} : Stay{};
+    }
+    // How long both it and its answer wait.
     Time waits_both(Time departed) const {
         if (!over_nodes())
             return plan_->up().outages().empty() ? 0 : rests(plan_->up(), departed + plan_->light_ns(departed));

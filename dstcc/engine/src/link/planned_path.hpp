@@ -14,6 +14,13 @@ namespace dstcc {
 constexpr double kLeastLit = 0.01;  // of all time, that counts
 constexpr double kWaiting = 2;  // half as much goes over lines with outages, so that what waits for them is soon over
 
+// What waits at a node for the same contact of its line.
+struct Stay {
+    std::size_t node = 0;  // on the path
+    Time until = -1;       // names the contact; -1: nothing waits
+    bool operator==(const Stay& other) const { return node == other.node && until == other.until; }
+};
+
 class PlannedPath {
 public:
     // To Earth, or back.
@@ -29,20 +36,27 @@ public:
 
     // Of the end's own line.
     const PlannedWay& own() const { return legs_.front().plan; }
-    // Of what leaves the end's own line then: when it is at the other end, and how long it waits on its way for lines to be lit.
+    // Of what leaves the end's own line then: when it is at the other end, how long it waits on its way for lines to be lit, and at
+    // which node for longest.
     struct Journey {
         Time arrives, waits;
+        std::size_t node;
     };
     Journey journey(Time leaves) const {
-        Time at = leaves + legs_.front().delay.at(leaves), waits = 0;
+        Time at = leaves + legs_.front().delay.at(leaves), waits = 0, longest = 0;
+        std::size_t node = 0;
         for (std::size_t i = 1; i < legs_.size() && at < kForeverNs; ++i) {
             const PlannedWay& plan = legs_[i].plan;
             const Time service = plan.service_ns(full_bytes_), lit = plan.fit(at, service);
             waits += lit - at;
+            if (lit - at > longest) {
+                longest = lit - at;
+                node = i - 1;
+            }
             at = plan.rate().finish(lit, service);
             at += legs_[i].delay.at(at);
         }
-        return {at, waits};
+        return {at, waits, node};
     }
     Time arrival(Time leaves) const { return journey(leaves).arrives; }
     // Of a full packet on all lines, at the rates of these times.
