@@ -75,8 +75,7 @@ bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
 }
 
 void CodedSendingEnd::note_stay(Subflow& over, Time sent, double bytes, bool lost) {
-    if (const Stay stay = over.clock.stay(sent); stay.until >= 0)
-        over.storage.hear(stay, bytes, lost);
+    if (const Stay stay = over.clock.stay(sent); stay.until >= 0) over.storage.hear(stay, bytes, lost);
 }
 
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {

@@ -88,8 +88,8 @@ public:
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         LostLately lately = {};
         StorageSeen storage = {};
-        Time away_ns = 0;   // the planned wait further on, of what is sent now or within a sixteenth of a round trip
-        Stay stay = {};     // of what is sent now
+        Time away_ns = 0;  // the planned wait further on, of what is sent now or within a sixteenth of a round trip
+        Stay stay = {};    // of what is sent now
         bool up = true;
         bool mute = false;   // by the plan, until repair would be too late
         bool fills = false;  // storage, as far as anybody knows
