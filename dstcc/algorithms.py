@@ -7,11 +7,12 @@ engine was compiled with.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
 from dstcc.errors import did_you_mean
+from dstcc.frozen import dataclass
 
 RECONSTRUCTED = "(reconstruction)"
 """The mark of an algorithm whose source leaves gaps that we filled."""

@@ -6,10 +6,11 @@ Machine formats (JSON, CSV, Parquet, logs) have mission seconds; tables, figures
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
+
+from dstcc.frozen import dataclass
 
 SECONDS_BELOW_S = 600.0
 """Moments of a span shorter than this are shown with seconds."""

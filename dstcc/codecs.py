@@ -6,7 +6,7 @@ nothing, so that ``--help`` stays instant; a test holds it against the classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dstcc.frozen import dataclass
 
 
 @dataclass(frozen=True)

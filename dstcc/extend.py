@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,16 +10,18 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import trust
 from .errors import ExtensionError, InputError
 from .extend import CongestionSetup, Item, PathView, SchedulerSetup, SubflowView, seed_of
+from .frozen import dataclass
 from .reading import read_bytes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUPS = {"congestion": "dstcc.congestion", "scheduler": "dstcc.schedulers"}
 """Entry-point group of each kind."""
@@ -213,6 +215,8 @@ def load(name: str, kind: str) -> Extension:
 
 def installed(kind: str) -> tuple[EntryPoint, ...]:
     """The entry points of the kind, by name."""
+    from importlib.metadata import entry_points  # with all of `email`: for names that are not built in
+
     return tuple(sorted(entry_points(group=GROUPS[kind]), key=lambda point: point.name))
 
 

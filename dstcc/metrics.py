@@ -8,12 +8,13 @@ deadlines.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .frozen import dataclass
 from .home import in_full, played
 from .layers import layer_weights
 from .sharing import sharing_metrics

@@ -16,10 +16,10 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InputError
+from .frozen import dataclass
 
 MARK_BYTES = 4096
 """Bytes at the beginning of a text file that are searched for its mark."""

@@ -9,12 +9,12 @@ sender.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .engine.config import subflow_links
+from .frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,6 +27,7 @@ HEAVY = frozenset(
             "duckdb",
             "gymnasium",
             "imageio_ffmpeg",
+            "importlib",  # metadata, with all of `email`
             "jinja2",
             "matplotlib",
             "numpy",

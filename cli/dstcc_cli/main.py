@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import StringIO
+from types import ModuleType
 from typing import Any, Never
 
 import click
@@ -67,6 +68,9 @@ class Terminated(BaseException):
 
 EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt, Terminated)
 """Errors that end as one line and an exit code; any other error is our bug and shows its traceback."""
+SELDOM = 50_000
+"""New objects after which Python looks for garbage: at its 700 it would hundreds of times while it imports."""
+PLUGINS = "pydantic.plugin._loader"
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""
 DISK_ERRORS = {
@@ -146,11 +150,18 @@ class LazyGroup(click.Group):
 
 def _prepare() -> None:
     """See to what is imported later."""
+    gc.set_threshold(SELDOM)
     guard()
     if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())
-    # pydantic would else read what each installed package declares, to find plugins
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    sys.modules.setdefault(PLUGINS, _without_plugins())
+
+
+def _without_plugins() -> ModuleType:
+    """What pydantic finds plugins with, and none: it would read what all packages declare, and import `email`."""
+    module = ModuleType(PLUGINS)
+    module.get_plugins = tuple  # type: ignore[attr-defined]
+    return module
 
 
 class _NoPandas:

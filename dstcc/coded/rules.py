@@ -12,10 +12,11 @@ Higher layers get the share times decay^m.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 from .seen import KEEP_PLACE, RepairDecision, shares
 

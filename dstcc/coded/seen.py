@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array

@@ -10,12 +10,14 @@ draws    a link's losses and others' datagrams are those that it has where nodes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 from . import _engine
 from .config import (

@@ -13,13 +13,16 @@ times are constant, what is found is what a fluid could reach; else it is more.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 from .config import EngineConfig, Link
 
@@ -213,7 +216,7 @@ def passage(lines: Sequence[Line], until_ns: int) -> Passage:
 # --------------------------------------------------------------------------------------------------- maximum flow
 
 
-@dataclass
+@dataclasses.dataclass
 class Network:
     """A trial's network over time; ``wire_bytes`` of the video are there by ``release_ns``, which rise."""
 

@@ -20,11 +20,13 @@ room.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 from .config import (
     NEVER_NS,

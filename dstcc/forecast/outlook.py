@@ -8,13 +8,13 @@ belief.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dstcc.coded import belief
 from dstcc.coded.channels import GRID, POINTS
+from dstcc.frozen import dataclass
 
 from . import inputs, trends
 

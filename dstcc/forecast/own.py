@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -30,6 +30,7 @@ from dstcc.engine.coded_stepper import (
     CONFIGURED,
 )
 from dstcc.engine.config import NEVER_NS, subflow_links
+from dstcc.frozen import dataclass
 from dstcc.learn.policies.controller import Controller, Decided, read_policy
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from dstcc.coded.shown import mission_of, unplannable
 from dstcc.engine.config import subflow_links
 from dstcc.errors import InputError, PolicyError
 from dstcc.extensions import label
+from dstcc.frozen import dataclass
 from dstcc.learn.policies.controller import CODED_ACTION, Controller, origin
 from dstcc.scenario import draw_trial, engine_config
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.frozen import dataclass
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
 

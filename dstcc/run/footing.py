@@ -6,10 +6,11 @@ it; ``run.json`` holds it, and tables, JSON and reports read it from there.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWLEDGE, TOLD_RATES, TRANSFERS, copies, knowledge
+from dstcc.frozen import dataclass
 from dstcc.scenario import engine_config
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from dstcc.engine import EngineConfig
 from dstcc.engine.config import Link
 from dstcc.engine.passing import NEVER_NS, Line, Passage, contacts_s, lines_of, network_of, passage
+from dstcc.frozen import dataclass
 from dstcc.scenario import Scenario, Source, describe, draw_trial, engine_config
 from dstcc.scenario.network import nodes_on
 

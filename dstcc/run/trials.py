@@ -6,11 +6,12 @@ whatever order they finish in, and a trial that raises is a failed trial that st
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from traceback import format_exc
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from dstcc.algorithms import DEFAULT_SCHEDULER, OWN, OWN_CONGESTION, controller_
 from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, PolicyError, UnfinishedError
 from dstcc.extensions import label
+from dstcc.frozen import dataclass
 from dstcc.home import brought_home
 from dstcc.layers import layer_weights
 from dstcc.machine import cores
@@ -136,7 +138,7 @@ class Trial:
         return "failed" if self.outcome is None else "ok"
 
 
-@dataclass
+@dataclasses.dataclass
 class Judge:
     """Scores the pictures of what was played, where there are any and they are asked for."""
 

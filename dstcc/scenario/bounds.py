@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator
 from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
 from dstcc.algorithms import controllers as known_controllers
 from dstcc.errors import near_or_known
+from dstcc.frozen import dataclass
 from dstcc.metrics import METRICS, is_metric
 
 from .fields import broken

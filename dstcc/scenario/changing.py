@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from dstcc.errors import InputError
+from dstcc.frozen import dataclass
 
 from .fields import (
     MAX_RATE_BPS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.errors import ScenarioError, shortened
 from dstcc.extensions import anchored, is_file
+from dstcc.frozen import dataclass
 from dstcc.reading import MOST_DEPTH, check_depth, parse_toml, read_toml
 from dstcc.rules import rule_of, value_of
 from dstcc.trust import name as trust

@@ -7,13 +7,13 @@ A kind is a field of :class:`LossModel` and a row of :data:`KINDS`, both here, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, model_validator
 
 from dstcc.engine.config import FrameSchedule, Loss
+from dstcc.frozen import dataclass
 
 from .changing import Chain as StateChain
 from .changing import Ramp, Rows, States, lines, walk

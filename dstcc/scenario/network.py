@@ -7,7 +7,7 @@ it. For the engine a path is a link with further hops: what its sender's node ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +19,7 @@ from dstcc.engine.config import Hop
 from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Node as EngineNode
 from dstcc.engine.split import PLANNING
+from dstcc.frozen import dataclass
 from dstcc.wire import HEADER_BYTES
 
 from .fields import MAX_BYTES, AsTuple, ScenarioTable, broken, ns

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from math import log10
@@ -20,6 +20,7 @@ import numpy as np
 from dstcc.engine.config import FrameSchedule
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError
+from dstcc.frozen import dataclass
 
 from .changing import Steps
 from .contacts import Obstacles, clipped, dark_windows, planned_delay, planned_rate

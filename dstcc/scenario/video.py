@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 
 from dstcc.cache import cache_folder, written
 from dstcc.errors import ScenarioError, StreamError
+from dstcc.frozen import dataclass
 from dstcc.reading import file_sha256
 
 from .coding import is_rates_file

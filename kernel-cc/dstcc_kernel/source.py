@@ -12,11 +12,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
 from dstcc.errors import InputError, MissingCapabilityError
+from dstcc.frozen import dataclass
 
 from .sources import folder
 

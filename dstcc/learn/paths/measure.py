@@ -35,7 +35,7 @@ Each slot of each path asks for it, so that the arithmetic is the engine's (``en
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -43,6 +43,7 @@ import numpy as np
 from dstcc.engine import _engine
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES
+from dstcc.frozen import dataclass
 
 from .captured import NOTHING, Captured, Source
 from .further_on import FurtherOn

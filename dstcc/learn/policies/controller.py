@@ -15,7 +15,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -24,6 +24,7 @@ import numpy as np
 from dstcc import algorithms
 from dstcc.atomic import atomic_write
 from dstcc.errors import PolicyError, did_you_mean
+from dstcc.frozen import dataclass
 from dstcc.reading import MOST_BYTES, check_regular
 from dstcc.version import __version__
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dstcc.engine.config import SAME
 from dstcc.errors import InputError, PolicyError
+from dstcc.frozen import dataclass
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import parse_actions

@@ -9,9 +9,9 @@ products and queues beyond four times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dstcc.frozen import dataclass
 from dstcc.scenario import draw_links
 from dstcc.scenario.draws import rtt_s
 from dstcc.scenario.losses import packets_of

@@ -16,10 +16,12 @@ trains it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE
+from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +11,7 @@ import numpy as np
 
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16
+from dstcc.frozen import dataclass
 
 from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, default_order, window_words
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, ONE_Q16
+from dstcc.frozen import dataclass
 
 from .actions import Actions, ActionSpace, default_order
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from dstcc.engine.config import AGENT_LATE
 from dstcc.engine.stepper import AUTOMATIC, BETA_MAX, REPAIRABLE
+from dstcc.frozen import dataclass
 
 from .actions import Actions
 from .branched import BranchedActions

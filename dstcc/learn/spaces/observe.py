@@ -6,13 +6,14 @@ times and contact plans.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.frozen import dataclass
 
 from . import published
 from .actions import MAX_LAYERS, MAX_SUBFLOWS

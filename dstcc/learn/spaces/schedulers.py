@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dstcc.engine.config import AGENT_POLICIES
 from dstcc.engine.stepper import SILENT
+from dstcc.frozen import dataclass
 
 from .actions import Actions, ActionSpace, check_single, default_order
 
