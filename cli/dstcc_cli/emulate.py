@@ -174,7 +174,7 @@ def command(
     logs = frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted)
     asked = ask(loaded, backend, logs=logs, alone=only_controllers)
     if dry_run or output is None:
-        planned = plan(loaded, asked.source, backend, policies=asked.policies)
+        planned = plan(loaded, asked.source, backend, policies=asked.policies, work=asked.work)
         return _show_plan(planned, Clock(loaded.scenario.start), as_json)
     from dstcc.run import write_run
 

@@ -49,7 +49,7 @@ def mission_of(
     first = configs[0]
     coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
     assert coding is not None
-    packets = -(-objects.payload_bytes // mss)
+    packets = objects.packets(mss)
     known = objects.release_ns <= max(captured_ns, int(objects.release_ns.min()) + coding.block_ns)
     periods = int(coding.period[known].max()) + 1
     blocks = []

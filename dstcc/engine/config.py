@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import field, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
+from dstcc.frozen import dataclass
 from dstcc.wire import HEADER_BYTES
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     Int64Array = NDArray[np.int64]
     Float64Array = NDArray[np.float64]
+
+T = TypeVar("T")
 
 AGENT = "agent"
 """The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
@@ -343,7 +347,7 @@ class Transport:
     constants: TcpConstants = field(default_factory=TcpConstants)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Objects:
     """The source: one row per chunk and layer, in sending order (chunks rising, base layer first).
 
@@ -360,7 +364,27 @@ class Objects:
     @property
     def layers(self) -> int:
         """How many there are. Raises ValueError where nothing is sent."""
-        return int(self.layer.max()) + 1
+        return self._once("layers", lambda: int(self.layer.max()) + 1)
+
+    @property
+    def last_deadline_ns(self) -> int:
+        """When the last one is due. Raises ValueError where nothing is sent."""
+        return self._once("last deadline", lambda: int(self.deadline_ns.max()))
+
+    def packets(self, mss_bytes: int) -> Int64Array:
+        """Of each, how many segments of so many bytes it takes."""
+        return self._once(mss_bytes, lambda: -(-self.payload_bytes // mss_bytes))
+
+    def _once(self, what: Hashable, count: Callable[[], T]) -> T:
+        """What was counted before, beside the object: its fields are its columns, and nothing else."""
+        known = _COUNTED.setdefault(self, {})
+        if what not in known:
+            known[what] = count()
+        made: T = known[what]
+        return made
+
+
+_COUNTED: WeakKeyDictionary[Objects, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)

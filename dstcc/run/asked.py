@@ -6,11 +6,12 @@ The command line and the Python API ask through :func:`ask`, so that the same wo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import DstccError, InputError
+from dstcc.frozen import dataclass
 from dstcc.scenario import (
     Override,
     Scenario,
@@ -44,6 +45,8 @@ class Asked:
     source: Source
     policies: Mapping[str, Controller]
     backend: Backend
+    work: Mapping[str, Work]
+    """What a trial of each algorithm takes, as :func:`estimates` says."""
 
 
 def overrides(
@@ -124,22 +127,23 @@ def ask(
     """
     carrier, source = backend_of(backend), source_of(scenario)
 
-    def check(asked: Scenario) -> dict[str, Controller]:
+    def check(asked: Scenario) -> Asked:
         policies = load_controllers(asked, source)
         for one in scenarios_of(asked).values():
             carrier.check(one, source, policies, logs=logs)
-        _check_work(asked, source, logs=bool(logs))
-        return policies
+        work = estimates(asked, source, logs=bool(logs))
+        for estimate in work.values():
+            check_work(asked.scenario.name, estimate)
+        return Asked(asked, source, policies, carrier, work)
 
     try:
-        policies = check(scenario)
+        return check(scenario)
     except InputError as error:
         beside = scenario.transport.mode != "coded"  # a policy of coded packets never runs alone
         if not (alone and beside) or not _fits(check, _controllers_of(scenario)):
             raise
         hint = f"--congestion {NO_CONTROL} runs {', '.join(alone)} alone"
         raise InputError(f"{error}; {hint}") from None
-    return Asked(scenario, source, policies, carrier)
 
 
 def estimates(scenario: Scenario, source: Source, *, logs: bool = False) -> dict[str, Work]:
@@ -157,11 +161,6 @@ def estimates(scenario: Scenario, source: Source, *, logs: bool = False) -> dict
         until_s = horizon_s(config.links, config.objects, scenario.scenario.duration_s)
         works[name] = work_of(replace(config, trace=logs), until_s, trials=len(keys), logs=logs)
     return works
-
-
-def _check_work(scenario: Scenario, source: Source, *, logs: bool) -> None:
-    for work in estimates(scenario, source, logs=logs).values():
-        check_work(scenario.scenario.name, work)
 
 
 def _controllers_of(scenario: Scenario) -> Scenario:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import reconstructed
 from dstcc.clock import Clock
 from dstcc.engine import Link
+from dstcc.frozen import dataclass
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
@@ -26,6 +27,7 @@ from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.controller import Controller
+    from dstcc.scenario.work import Work
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,23 @@ class Plan:
 
 
 def plan(
-    scenario: Scenario, source: Source, backend: str, *, policies: Mapping[str, Controller] | None = None
+    scenario: Scenario,
+    source: Source,
+    backend: str,
+    *,
+    policies: Mapping[str, Controller] | None = None,
+    work: Mapping[str, Work] | None = None,
 ) -> Plan:
     """Work out what running a scenario would mean.
 
-    ``policies`` are the controllers where :func:`load_controllers` has read them already.
+    ``policies`` are the controllers where :func:`load_controllers` has read them already, ``work`` what
+    :func:`estimates` has said.
     """
     policies = load_controllers(scenario, source) if policies is None else policies
     setup = draw_trial(scenario, source, scenario.run.seed)
     mss, keys = scenario.transport.mss_bytes, trial_keys(scenario)
     network = planned_network(scenario, source)
-    packets = int((-(-setup.objects.payload_bytes // mss)).sum())
+    packets = int(setup.objects.packets(mss).sum())
     return Plan(
         scenario=scenario.scenario.name,
         backend=backend,
@@ -139,7 +147,7 @@ def plan(
         trials=tuple(key.id for key in keys),
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),
-        work=about(estimates(scenario, source).values()),
+        work=about((estimates(scenario, source) if work is None else work).values()),
         network=network,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from dstcc.engine.hop_by_hop import stages_of, takes_custody
 from dstcc.engine.split import check_split, splits
 from dstcc.errors import ScenarioError
 from dstcc.extensions import Extension, label, load_named
+from dstcc.frozen import dataclass
 
 from .coding import engine_coding
 from .constants import engine_constants
@@ -137,7 +138,7 @@ def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | Non
         return duration_s
     round_trips = 2 * max(map(rtt_s, links))
     released_s = float(objects.release_ns.max()) / NS_PER_S
-    last_ns = int(objects.deadline_ns.max())
+    last_ns = objects.last_deadline_ns
     if last_ns != NEVER_NS:
         return last_ns / NS_PER_S + round_trips
     return max(released_s, _sending_s(links, 8 * float(objects.payload_bytes.sum()))) + round_trips

@@ -250,13 +250,13 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
         return ns(LTP_BLOCK_S)
     chunk_ns, objects = int(setup.chunk_ns.max()), setup.objects
     lights_ns = [max(link.delay_ns) for link in setup.links]
-    if int(objects.deadline_ns.max()) == NEVER_NS:
+    if objects.last_deadline_ns == NEVER_NS:
         spare_ns = 2 * UNTIMED_RTTS * max(lights_ns)
     else:
         in_time_ns = [light for light in lights_ns if light < setup.playout_delay_ns]
         spare_ns = setup.playout_delay_ns - max(in_time_ns, default=setup.playout_delay_ns)
         spare_ns -= _longest_silence_ns(setup, spare_ns)
-    layers = np.bincount(objects.layer, np.ceil(objects.payload_bytes / setup.mss_bytes))
+    layers = np.bincount(objects.layer, objects.packets(setup.mss_bytes))
     largest_ns = BLOCK_PACKETS * int(setup.chunk_ns.sum()) / max(float(layers.max()), 1.0)
     chunks = int(max(min(spare_ns / BLOCKS_TO_SPARE, largest_ns), 0) // chunk_ns)
     return max(chunks, 1) * chunk_ns
@@ -265,7 +265,7 @@ def block_ns(coding: Coding, setup: TrialSetup, congestion: str) -> int:
 def _longest_silence_ns(setup: TrialSetup, most_ns: int) -> int:
     """The longest time before the last deadline in which the plan has all links away at once, of those that are shorter
     than so long: what is captured in longer ones is lost anyway."""
-    last_ns = int(setup.objects.deadline_ns.max())
+    last_ns = setup.objects.last_deadline_ns
     away = [(0, last_ns)]
     for link in setup.links:
         both = [(max(a, c), min(b, d)) for a, b in away for c, d in link.outages_ns if max(a, c) < min(b, d)]
@@ -275,8 +275,9 @@ def _longest_silence_ns(setup: TrialSetup, most_ns: int) -> int:
 
 def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
     """The period of each object, from 0 on without gaps: chunks whose last frame is captured within ``block_ns``."""
-    number = (setup.capture_ns[setup.objects.chunk] - 1) // block_ns
-    return np.unique(number, return_inverse=True)[1].astype(np.int64).ravel()
+    number = (setup.capture_ns - 1) // block_ns
+    rank: Int64Array = np.cumsum(np.diff(number, prepend=number[:1]) > 0, dtype=np.int64)
+    return rank[setup.objects.chunk]
 
 
 def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> EngineCoding | None:
@@ -364,9 +365,8 @@ def _largest(
     given: tuple[float, ...] | None, objects: Objects, period: Int64Array, mss: int
 ) -> list[tuple[int, float]]:
     """Source packets of the largest block of each layer, and its share of repair (``auto``: what the code allows)."""
-    packets = -(-objects.payload_bytes // mss)
     layers = objects.layers
-    sums = np.bincount(period * layers + objects.layer, weights=packets)
+    sums = np.bincount(period * layers + objects.layer, weights=objects.packets(mss))
     sums = np.pad(sums, (0, -len(sums) % layers)).reshape(-1, layers)
     shares = given or ()
     return [(int(most), shares[m] if m < len(shares) else 0.0) for m, most in enumerate(sums.max(axis=0))]

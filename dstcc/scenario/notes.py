@@ -49,7 +49,7 @@ def _overload(coding: Coding, setup: TrialSetup) -> str | None:
     if coding.shares is None:
         return None
     objects = setup.objects
-    packets = -(-objects.payload_bytes // setup.mss_bytes)
+    packets = objects.packets(setup.mss_bytes)
     wire = (objects.payload_bytes + packets * HEADER_BYTES).astype(np.float64)
     shares = np.array([*coding.shares, *([0.0] * objects.layers)])[objects.layer]
     seconds = float(setup.chunk_ns.sum()) / NS_PER_S

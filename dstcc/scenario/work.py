@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 
 from dstcc.engine.config import NEVER_NS, CrossTraffic, EngineConfig, Link
 from dstcc.errors import InputError, ScenarioError
+from dstcc.frozen import dataclass
 from dstcc.wire import HEADER_BYTES
 
 from .fields import NS_PER_S, ns
@@ -134,7 +135,7 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
     wire_bits = 8 * (transport.mss_bytes + HEADER_BYTES)
     carried = sum(link.carried_bits(0, ns(length_s)) for link in config.links) / wire_bits
     copies = len(config.links) if transport.scheduler == "redundant" else 1
-    packets = min(float((-(-objects.payload_bytes // transport.mss_bytes)).sum()) * copies, carried)
+    packets = min(float(objects.packets(transport.mss_bytes).sum()) * copies, carried)
     samples = length_s * NS_PER_S / config.slot_ns * sum(link.subflows for link in config.links)
     events: defaultdict[str, float] = defaultdict(float)
     in_runs = transport.congestion == "ltp" and not any(

@@ -66,7 +66,7 @@ def block_memory_mb(config: EngineConfig) -> int:
     if config.coding is None:
         return 0
     objects, mss = config.objects, config.transport.mss_bytes
-    packets = -(-objects.payload_bytes // mss)
+    packets = objects.packets(mss)
     order = np.argsort(objects.release_ns, kind="stable")
     released = objects.release_ns[order]
     held = np.concatenate([[0], np.cumsum(packets[order])])

@@ -115,3 +115,10 @@ def test_values_have_their_places() -> None:
     assert lines["transport.drop_late"] in ("0", "1") and lines["transport.constants.jiffy_s"] == "0.004"
     assert lines["links.0.drops"] == "" and "links.0.up_outages_ns" not in lines
     assert not any(name.startswith("objects") for name in lines)
+
+
+def test_what_is_counted_of_objects_is_none_of_their_values() -> None:
+    said = dict(named_values(TRIAL.objects))
+    assert TRIAL.objects.layers == 1 + max(TRIAL.objects.layer)
+    assert TRIAL.objects.packets(100) is TRIAL.objects.packets(100)
+    assert dict(named_values(TRIAL.objects)) == said

@@ -92,7 +92,7 @@ def carrier(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     seen.check = check
     monkeypatch.setattr(asked, "backend_of", lambda name: seen)
     monkeypatch.setattr(asked, "load_controllers", lambda *_: {"p": 1})
-    monkeypatch.setattr(asked, "_check_work", lambda *_, logs: seen.logs.append(logs))
+    monkeypatch.setattr(asked, "estimates", lambda *_, logs: seen.logs.append(logs) or {})
     return seen
 
 
