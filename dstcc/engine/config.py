@@ -91,7 +91,7 @@ class Loss:
 
     def numbers(self) -> dict[str, float]:
         """What the engine makes the process with: every field that is a number."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, float | int)}
+        return {"rate": self.rate, "p": self.p, "r": self.r, "good": self.good, "bad": self.bad}
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept
 from .least_delay import documents, least_playout_delays
-from .link_table import LINKS, READ, links_table
+from .link_table import LINKS, READ, Drawn, links_table
 from .logs import log_names, logs_of, write_logs
 from .network_plan import notes_on_network
 from .reading import check_columns, groups_by_trial, read_table
@@ -306,6 +306,7 @@ def write_run(
             hashes = trial_hashes(resolved, keys, backend=backend, policies=policies, quality=quality)
         folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
         rows: list[TrialRow] = []
+        drawn = Drawn()
         found = {place for place in range(len(keys)) if kept is not None and kept.has(hashes[place])}
         carried = iter_trials(
             scenario,
@@ -329,6 +330,7 @@ def write_run(
                 else:
                     said, trial = len(judge.warnings), next(trials)
                     if trial.outcome is not None:
+                        drawn.add(scenario, trial.key.seed, trial.outcome.setup.links)
                         judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
                     row, tables = TrialRow.of(trial, judge.warnings[said:]), rows_of(trial)
                     if kept is not None and trial.outcome is not None:
@@ -339,7 +341,7 @@ def write_run(
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
         ends_s = _ends_s(rows)
-        pq.write_table(links_table(scenario, ends_s), folder / "links.parquet", compression="zstd")
+        pq.write_table(links_table(scenario, ends_s, drawn), folder / "links.parquet", compression="zstd")
         end_s = max(ends_s.values(), default=0.0)
         wall_s = time.monotonic() - started
         meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)

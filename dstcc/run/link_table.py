@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dstcc.engine.config import FrameSchedule
     from dstcc.engine.config import Link as EngineLink
     from dstcc.scenario import Scenario
+    from dstcc.scenario.physics import Outages
 
 STEPS = 600
 """Even steps over a run: more would share pixels."""
@@ -54,18 +56,40 @@ class _Rows:
     angle_deg: NDArray[np.float64] | None
 
 
-def links_table(scenario: Scenario, ends_s: Mapping[int, float]) -> pa.Table:
+class Drawn:
+    """What trials drew of their links, so that the table need not draw it again; not codes' frames, which are large."""
+
+    def __init__(self) -> None:
+        self._outages: dict[int, tuple[Outages, ...]] = {}
+        self._same: dict[Outages, Outages] = {}
+        """Most seeds draw none: they share them."""
+
+    def add(self, scenario: Scenario, seed: int, links: Sequence[EngineLink]) -> None:
+        """Those of a seed; of a scenario with nodes they are paths, and not kept."""
+        if not scenario.node and all(link.loss.frames is None for link in links):
+            self._outages[seed] = tuple(
+                self._same.setdefault(link.outages_ns, link.outages_ns) for link in links
+            )
+
+    def of(self, scenario: Scenario, seed: int) -> list[tuple[Outages, FrameSchedule | None]]:
+        """Outages and frames of each link."""
+        if (known := self._outages.get(seed)) is not None:
+            return [(outages, None) for outages in known]
+        return [(link.outages_ns, link.loss.frames) for link in draw_lines(scenario, seed)]
+
+
+def links_table(scenario: Scenario, ends_s: Mapping[int, float], drawn: Drawn) -> pa.Table:
     """The rows of each seed of ``ends_s``, until the time at which its longest trial ended."""
     seeds, names, parts = [], [], []
     for seed, end_s in sorted(ends_s.items()):
-        for index, link in enumerate(lines := draw_lines(scenario, seed)):
+        for index, (outages, frames) in enumerate(drawn.of(scenario, seed)):
             seeds.append(seed)
             names.append(index)
-            parts.append(_rows(scenario, index, link, end_s))
+            parts.append(_rows(scenario, index, outages, frames, end_s))
     if not parts:
         return LINKS.empty_table()
     counts = [len(part.t_s) for part in parts]
-    known = pa.array([link.name for link in lines], pa.string())
+    known = pa.array([link.name for link in scenario.link], pa.string())
     words = pa.DictionaryArray.from_arrays(np.repeat(np.array(names, np.int32), counts), known)
     columns = {
         "seed": pa.array(np.repeat(np.array(seeds, np.int64), counts)),
@@ -78,15 +102,16 @@ def links_table(scenario: Scenario, ends_s: Mapping[int, float]) -> pa.Table:
     return pa.table(columns, schema=LINKS)
 
 
-def _rows(scenario: Scenario, index: int, link: EngineLink, end_s: float) -> _Rows:
-    edges = np.array(link.outages_ns, dtype=np.float64).ravel() / 1e9
+def _rows(
+    scenario: Scenario, index: int, outages: Outages, frames: FrameSchedule | None, end_s: float
+) -> _Rows:
+    edges = np.array(outages, dtype=np.float64).ravel() / 1e9
     even = np.linspace(0.0, end_s, STEPS + 1)
     inside = edges[(edges > 0) & (edges < end_s)]
     stretches = np.concatenate([[0.0], inside, [end_s]])
     lit = [np.linspace(*pair, LIT_STEPS + 1)[:-1] for pair in pairwise(stretches)]
     t_s: NDArray[np.float64] = np.unique(np.concatenate([even, *lit]))
     up = np.searchsorted(edges, t_s, side="right") % 2 == 0
-    frames = link.loss.frames
     ebn0_db = None if frames is None else np.interp(t_s, frames.t_ns / 1e9, frames.ebn0_db)
     angle_deg = sun_earth_probe_deg(scenario.link[index], scenario.scenario, t_s)
     return _Rows(t_s, up, ebn0_db, angle_deg)

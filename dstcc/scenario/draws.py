@@ -29,6 +29,8 @@ from .network import longest_s, over_nodes
 from .physics import DelayColumns, Outages, Physics, at_rate, clamped, clipped_contacts, physics
 from .traffic import engine_flows, engine_traffic
 
+AS_GIVEN = tuple(one.name for one in fields(EngineLink) if one.name in Link.model_fields)
+"""Keys of a link that have the same name in the engine, where a seed does not draw them."""
 MIN_QUEUE_BYTES = 64_000
 """The least default queue: 43 full packets."""
 
@@ -210,11 +212,8 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
             link.flows, link.mix, scenario.transport.mss_bytes, lambda value, key: draw(value, key=key)
         ),
     }
-    # what a seed does not draw has the same name there, or its default
-    as_given = {
-        one.name: getattr(link, one.name, None) for one in fields(EngineLink) if one.name not in drawn
-    }
-    return EngineLink(**drawn, **{name: value for name, value in as_given.items() if value is not None})
+    as_given = {name: value for name in AS_GIVEN if (value := getattr(link, name)) is not None}
+    return EngineLink(**{**as_given, **drawn})
 
 
 def _rates(link: Link, known: Physics, draw: Callable[..., float]) -> tuple[Steps, Steps]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from dstcc.run.link_table import LINKS, links_table
+from dstcc.run.link_table import LINKS, Drawn, links_table
 from dstcc.scenario import parse_scenario
+from dstcc.scenario.draws import draw_links
 
 TEXT = """
 [scenario]
@@ -40,7 +41,7 @@ outages = [[100, 250], [3000, 4000]]
 @pytest.fixture(scope="module")
 def rows() -> dict[str, list[dict[str, Any]]]:
     scenario = parse_scenario(tomllib.loads(TEXT), source="here")
-    table = links_table(scenario, {4: 3600.0})
+    table = links_table(scenario, {4: 3600.0}, Drawn())
     assert table.schema == LINKS
     found: dict[str, list[dict[str, Any]]] = {}
     for row in table.to_pylist():
@@ -68,3 +69,13 @@ def test_only_a_code_has_an_eb_n0(rows: dict[str, list[dict[str, Any]]]) -> None
     """The rate keeps 3 dB above the turbo code's threshold of 1.06 dB in the planned weather, at every moment."""
     assert min(row["ebn0_db"] for row in rows["far"]) > 1.06 + 2.0
     assert {row["ebn0_db"] for name in ("light", "bare") for row in rows[name]} == {None}
+
+
+@pytest.mark.parametrize("kept", ["light", "far"])  # the second has frames
+def test_what_trials_drew_is_as_what_is_drawn_again(kept: str) -> None:
+    document = tomllib.loads(TEXT)
+    document["link"] = [one for one in document["link"] if one["name"] in (kept, "bare")]
+    scenario = parse_scenario(document, source="here")
+    drawn, ends_s = Drawn(), {4: 3600.0, 5: 100.0}
+    drawn.add(scenario, 5, draw_links(scenario, 5))
+    assert links_table(scenario, ends_s, drawn).equals(links_table(scenario, ends_s, Drawn()))
