@@ -68,8 +68,9 @@ class Terminated(BaseException):
 
 EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt, Terminated)
 """Errors that end as one line and an exit code; any other error is our bug and shows its traceback."""
-SELDOM = 50_000
-"""New objects after which Python looks for garbage: at its 700 it would hundreds of times while it imports."""
+SELDOM = 200_000
+"""New objects after which Python looks for garbage; a command imports a third as many. At Python's 700 it looks through
+what is imported a hundred times."""
 PLUGINS = "pydantic.plugin._loader"
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""

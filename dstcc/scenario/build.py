@@ -171,17 +171,8 @@ def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
 
 
 def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objects:
-    columns, live = source.columns, scenario.video.source == "live"
     timed = scenario.playout.mode == "deadline"
-    return Objects(
-        chunk=columns.chunk,
-        layer=columns.layer,
-        payload_bytes=columns.payload_bytes,
-        release_ns=columns.captured_ns if live else np.zeros_like(columns.captured_ns),
-        deadline_ns=columns.captured_ns + playout_delay_ns
-        if timed
-        else np.full_like(columns.captured_ns, NEVER_NS),
-    )
+    return source.objects(scenario.video.source == "live", playout_delay_ns if timed else None)
 
 
 def _slot_ns(scenario: Scenario, links: tuple[Link, ...], length_s: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import fields
+from dataclasses import field, fields
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.cache import cache_folder, written
+from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.errors import ScenarioError, StreamError
 from dstcc.frozen import dataclass
 from dstcc.reading import file_sha256
@@ -109,6 +110,9 @@ class Source:
     """Name for people: that of the video file that it was made from."""
     payloads: tuple[Path, ...] = ()
     """The files of the stream, by chunk and layer; those of a looped one once."""
+    _objects: tuple[tuple[bool, int | None], Objects] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @property
     def chunks(self) -> int:
@@ -132,6 +136,21 @@ class Source:
             chunk_ns=np.round((self.end_s - self.start_s) * NS_PER_S).astype(np.int64),
             capture_ns=captured,
         )
+
+    def objects(self, live: bool, delay_ns: int | None) -> Objects:
+        """What the engine sends: from when it is captured on or all from time 0 on, due so long after that or never.
+
+        Those made last are kept, for trials that differ in something else.
+        """
+        key = live, delay_ns
+        kept = self._objects
+        if kept is None or kept[0] != key:
+            columns, captured_ns = self.columns, self.columns.captured_ns
+            due_ns = np.full_like(captured_ns, NEVER_NS) if delay_ns is None else captured_ns + delay_ns
+            release_ns = captured_ns if live else np.zeros_like(captured_ns)
+            kept = key, Objects(columns.chunk, columns.layer, columns.payload_bytes, release_ns, due_ns)
+            object.__setattr__(self, "_objects", kept)
+        return kept[1]
 
 
 def load_source(scenario: Scenario) -> Source:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dstcc.clock import MISSION_TIME, Clock
+from dstcc.frozen import dataclass
 from dstcc_svc.caption import Caption, words
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame
 from dstcc_svc.movie import coder, write_mp4
@@ -98,7 +99,7 @@ def flat(settings: EncodeSettings, size: tuple[int, int], crf: int, preset: str)
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Still:
     """A picture of what Earth saw."""
 

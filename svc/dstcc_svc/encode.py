@@ -7,13 +7,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, StreamError
+from dstcc.frozen import dataclass
 from dstcc.outputs import check_output
 from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.ffmpeg import ffmpeg_path
@@ -42,7 +43,7 @@ _USUAL_LAYERS = 4
 _JUDGING_SHARE = 0.6  # of the progress bar, when the quality is measured
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LayerReport:
     """A layer of the whole stream."""
 
@@ -60,7 +61,7 @@ class LayerReport:
     vmaf: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EncodeReport:
     """The result that ``dstcc encode`` prints."""
 

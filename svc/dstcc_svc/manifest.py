@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from dstcc.errors import StreamError
+from dstcc.frozen import dataclass
 from dstcc.outputs import Kind, stranger
 from dstcc.reading import read_bytes, read_json
 from dstcc.rules import rule_of, value_of
@@ -48,7 +49,7 @@ class Unit(NamedTuple):
     dts: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Quality:
     """Likeness to the source, mean over frames."""
 
@@ -61,7 +62,7 @@ class Quality:
     """VMAF v0.6.1; ``None`` if the FFmpeg at hand has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layer:
     """The size of one layer of one chunk, and where its bytes are."""
 
@@ -80,7 +81,7 @@ class Layer:
     """In decode order."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chunk:
     """A stretch of video that decodes on its own."""
 
@@ -98,7 +99,7 @@ class Chunk:
         return sorted({unit.pts for layer in self.layers for unit in layer.access_units})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """The video the stream was made from."""
 
@@ -108,7 +109,7 @@ class Source:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Encoding:
     """How the stream was coded."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.atomic import atomic_file
 from dstcc.clock import MISSION_TIME, Clock
 from dstcc.errors import DstccError, InputError
+from dstcc.frozen import dataclass
 from dstcc.outputs import check_output
 from dstcc_svc.caption import Caption
 from dstcc_svc.clip import coded, filmed, fitted, flat, screen, tiled
@@ -43,7 +44,7 @@ WIDEST = 1920
 """Of screens side by side, in pixels: what every player and display takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlayReport:
     """The properties of the written file."""
 
@@ -66,7 +67,7 @@ class PlayReport:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Slot:
     """One chunk of the mission that is to be played."""
 

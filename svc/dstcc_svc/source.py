@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.errors import InputError, StreamError
+from dstcc.frozen import dataclass
 from dstcc.reading import file_sha256
 from dstcc_svc.codecs.base import SourceFrame
 
@@ -24,7 +24,7 @@ MIN_HEIGHT = 16
 _FALLBACK_FPS = Fraction(25)  # for a file that tells neither times nor rate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceInfo:
     """What is fixed before the first frame is coded."""
 

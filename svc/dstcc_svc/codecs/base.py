@@ -20,15 +20,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EncodeSettings:
     """The settings that are fixed for a whole stream."""
 
@@ -59,7 +60,7 @@ class EncodeSettings:
         return self.width // self.divisor(layer), self.height // self.divisor(layer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceFrame:
     """A picture on its way into the encoder."""
 
@@ -79,7 +80,7 @@ class SourceFrame:
         return self.image.pts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AccessUnit:
     """The bytes one layer holds of one frame."""
 
@@ -97,7 +98,7 @@ class AccessUnit:
     """The coded bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sample:
     """The unit that a decoder or a muxer takes: one frame of a prefix of layers."""
 

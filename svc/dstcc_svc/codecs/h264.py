@@ -6,10 +6,10 @@ Sections and names are those of ITU-T H.264 (08/2021).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dstcc.errors import StreamError
+from dstcc.frozen import dataclass
 from dstcc_svc.codecs.base import AccessUnit, Codec, EncodeSettings, Sample
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class BitReader:
         return (code + 1) // 2 if code % 2 else -(code // 2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Nal:
     """One NAL unit: where its header byte and its end lie in the access unit."""
 
