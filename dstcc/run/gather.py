@@ -70,6 +70,7 @@ class TableFile:
         )
         self._waiting: list[Sequence[Column]] = []
         self._rows = 0
+        self._rooms: dict[int, NDArray[Any]] = {}
 
     def __enter__(self) -> TableFile:
         """Nothing to do."""
@@ -95,7 +96,7 @@ class TableFile:
     def _flush(self) -> None:
         if self._rows:
             arrays = [
-                _array(field, [columns[place] for columns in self._waiting])
+                self._array(place, field, [columns[place] for columns in self._waiting])
                 for place, field in enumerate(self._schema)
             ]
             self._writer.write_table(
@@ -103,23 +104,33 @@ class TableFile:
             )
         self._waiting, self._rows = [], 0
 
+    def _array(self, place: int, field: pa.Field, parts: list[Column]) -> pa.Array:
+        words = [part for part in parts if isinstance(part, Words)]
+        if words:
+            known: dict[str, int] = {}
+            indices = [
+                np.array([known.setdefault(word, len(known)) for word in part.words], np.int32)
+                for part in words
+            ]
+            numbers = [
+                mine[part.numbers] if len(mine) > 1 else np.broadcast_to(mine, len(part.numbers))
+                for mine, part in zip(indices, words, strict=True)
+            ]
+            return pa.DictionaryArray.from_arrays(self._joined(place, numbers), pa.array(known, pa.string()))
+        values = self._joined(place, [part for part in parts if isinstance(part, np.ndarray)])
+        return pa.array(values, from_pandas=field.nullable).cast(field.type)
+
+    def _joined(self, place: int, parts: list[NDArray[Any]]) -> NDArray[Any]:
+        """A column's values one after the other, where those of the group before were: new memory costs more than all
+        else that is done with them."""
+        dtype = np.result_type(*parts)
+        room = self._rooms.get(place)
+        if room is None or len(room) < self._rows or room.dtype != dtype:
+            room = self._rooms[place] = np.empty(self._rows + self._rows // 8, dtype)
+        joined: NDArray[Any] = np.concatenate(parts, out=room[: self._rows])
+        return joined
+
 
 def _numbered(field: pa.Field) -> pa.Field:
     """A column of text as it is handed over: in numbers, so that no row's word is copied."""
     return field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.type == pa.string() else field
-
-
-def _array(field: pa.Field, parts: list[Column]) -> pa.Array:
-    words = [part for part in parts if isinstance(part, Words)]
-    if words:
-        known: dict[str, int] = {}
-        indices = [
-            np.array([known.setdefault(word, len(known)) for word in part.words], np.int32) for part in words
-        ]
-        numbers = [
-            mine[part.numbers] if len(mine) > 1 else np.full(len(part.numbers), mine[0], np.int32)
-            for mine, part in zip(indices, words, strict=True)
-        ]
-        return pa.DictionaryArray.from_arrays(np.concatenate(numbers), pa.array(known, pa.string()))
-    values = np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
-    return pa.array(values, from_pandas=field.nullable).cast(field.type)
