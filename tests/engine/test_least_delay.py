@@ -130,6 +130,14 @@ def test_the_bound_is_1_from_it_on_and_below_it_is_not(loss, any_packets, chunks
     assert bound(int(least * (1 - 2 * PARTS))) < weights.sum()
 
 
+def test_a_link_whose_losses_are_not_counted_by_the_first_delay_that_is_tried():
+    # 100,000 packets a second, every other one lost: 50,000 take a second. With a playout delay of 1000 s there are
+    # more slots than are drawn, so that it is taken for lossless; with the least one each is looked at.
+    objects = net.live(2, (50_000 * net.MSS,), chunk_s=100.0, playout_s=1000.0)
+    link = net.link(1.2e9, 2.0, loss=Loss("packet", 0.5))
+    assert least_s(link, objects, playout_s=1000.0) == pytest.approx(1.0 + 1.0, rel=5e-3)
+
+
 def later(config: EngineConfig, by_ns: int) -> EngineConfig:
     objects = config.objects
     return replace(config, objects=replace(objects, deadline_ns=objects.deadline_ns + by_ns))

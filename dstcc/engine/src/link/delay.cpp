@@ -46,7 +46,7 @@ Time DelayTable::between(std::size_t row, Time at) const {
     return std::max<Time>(d0 + static_cast<Time>(std::llround(curved)), 0);  // steep slopes may dip below
 }
 
-Time DelayTable::latest_departure(Time deadline) const {
+Time DelayTable::latest_in_table(Time deadline) const {
     // The last row whose packet is in time; between it and the next one arrivals pass the deadline.
     const auto next = std::upper_bound(soonest_.begin(), soonest_.end(), deadline);
     if (next == soonest_.begin()) return deadline - delay_ns_.front();

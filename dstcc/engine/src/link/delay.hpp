@@ -29,9 +29,10 @@ public:
         return this->at(at, row);
     }
     // The latest departure that arrives by `deadline`, were it alone on the way.
-    Time latest_departure(Time deadline) const;
+    Time latest_departure(Time deadline) const { return constant() ? deadline - first() : latest_in_table(deadline); }
 
 private:
+    Time latest_in_table(Time deadline) const;
     Time between(std::size_t row, Time at) const;
 
     std::vector<Time> t_ns_, delay_ns_;

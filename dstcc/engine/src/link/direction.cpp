@@ -126,29 +126,38 @@ void Direction::arrive(const Run& run, std::int64_t place, std::int64_t count, R
     }
 }
 
+std::int64_t Direction::count_run(Time& next, Time to) {
+    const Time end = next + slot_ns_;
+    if (end > dark_from_ns_ && in_outage(next, end)) {
+        next = outages_[outage_].second;
+        return 0;
+    }
+    const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then is in the light
+    const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_, slot = next / slot_ns_;
+    const std::int64_t through = lossless_ ? more : loss_.first_lost(slot, slot + more, full_bytes_) - slot;
+    next = through < more ? (slot + through + 1) * slot_ns_ : next + more * slot_ns_;
+    return through;
+}
+
 std::int64_t Direction::count_delivering(Time& next, Time to) {
     std::int64_t packets = 0;
-    for (std::int64_t slot = next / slot_ns_; next < to;) {
+    while (next < to) {
+        if (has_runs()) {
+            packets += count_run(next, to);
+            continue;
+        }
         const Time end = steady_rate_ ? next + slot_ns_ : steps_.finish(next, slot_ns_);
         if (end > dark_from_ns_ && in_outage(next, end)) {
             next = outages_[outage_].second;
-            slot = next / slot_ns_;
         } else if (framed_) {
             const std::int64_t erased = frames_.first_erased(next, full_bytes_);
             packets += erased < 0;
             next = erased < 0 ? end : std::max(next + 1, frames_.begin_of(erased + 1));
-        } else if (!steady_rate_) {
-            slot = next / slot_ns_;
+        } else {
+            const std::int64_t slot = next / slot_ns_;
             const bool lost = !lossless_ && loss_.lost(slot, 0, full_bytes_);
             packets += !lost;
             next = lost ? (slot + 1) * slot_ns_ : end;
-        } else {
-            const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then is in the light
-            const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;
-            const std::int64_t through = lossless_ ? more : loss_.first_lost(slot, slot + more, full_bytes_) - slot;
-            packets += through;
-            slot += through + (through < more ? 1 : 0);
-            next = through < more ? slot * slot_ns_ : next + more * slot_ns_;
         }
     }
     return packets;

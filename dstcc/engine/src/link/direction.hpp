@@ -110,6 +110,9 @@ public:
     // For the clairvoyant bound, in times that rise: how many full packets get through that start in [next, to), each as
     // early as it can; `next` is where the count goes on.
     std::int64_t count_delivering(Time& next, Time to);
+    // The same up to the first that is lost or that an outage holds up, where has_runs().
+    std::int64_t count_run(Time& next, Time to);
+    bool has_runs() const { return steady_rate_ && !framed_; }
     // The line time, in frames, that packets of any size which get through can use, of the frames that begin before
     // `to`; `frame` is where the count goes on. A packet needs every frame in which it has a bit.
     double usable_frames(std::int64_t& frame, Time to);

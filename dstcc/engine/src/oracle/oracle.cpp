@@ -145,6 +145,8 @@ struct Hop {
     DelayTable delay;
     Time before_ns = 0;  // light in front of it
     LinkMarks marks;
+    ChunkTimes chunks;
+    Gone gone;  // for who asks of many delays
 
     Hop(LinkConfig of, const WireSizes& wire, Channel known, Time before)
         : link(std::move(of)),
@@ -152,26 +154,28 @@ struct Hop {
           channel(std::move(known)),
           delay(link.delay_t_ns, link.delay_ns, link.delay_slope),
           before_ns(before) {}
-    // For walks again and again over much more slots than there are chunks.
+    // For walks again and again; marks where there are much more slots than chunks.
     void keep_marks(std::size_t chunks, Time until) {
         constexpr Time kSlotsAMark = 64, kSlotsAChunk = 256;
-        const Time step = kSlotsAMark * channel.direction.slot_ns();
-        const bool worth = until / channel.direction.slot_ns() / kSlotsAChunk > static_cast<Time>(chunks);
-        if (worth) marks = {Marks(step), Marks(step)};
+        const Direction& line = channel.direction;
+        const Time step = kSlotsAMark * line.slot_ns(), slots = until / line.slot_ns();
+        if (slots / kSlotsAChunk > static_cast<Time>(chunks)) marks = {Marks(step), Marks(step), {}};
+        if (line.has_runs() && slots <= Runs::kMostSlots) marks.runs.emplace(line);
     }
-    // When chunks may be in flight on it; false: none ever in time.
-    bool times(const std::vector<Time>& release, const std::vector<Time>& deadline, ChunkTimes& times) const {
+    // Find when chunks may be in flight on it; false: none ever in time.
+    bool times(const std::vector<Time>& release, const std::vector<Time>& deadline) {
         bool useful = false;
-        times.release.resize(release.size());
-        times.end.resize(release.size());
+        chunks.release.resize(release.size());
+        chunks.end.resize(release.size());
         for (std::size_t k = 0; k < release.size(); ++k) {
-            times.release[k] = std::max(release[k], channel.open_ns) + before_ns;
-            times.end[k] = std::max(delay.latest_departure(deadline[k]), times.release[k]);
-            if (k > 0) times.end[k] = std::max(times.end[k], times.end[k - 1]);
-            useful = useful || times.end[k] > times.release[k];
+            chunks.release[k] = std::max(release[k], channel.open_ns) + before_ns;
+            chunks.end[k] = std::max(delay.latest_departure(deadline[k]), chunks.release[k]);
+            if (k > 0) chunks.end[k] = std::max(chunks.end[k], chunks.end[k - 1]);
+            useful = useful || chunks.end[k] > chunks.release[k];
         }
         return useful;
     }
+    Supply supply(const EngineConfig& config) { return {channel, config, link, sizes, chunks.end.back(), marks}; }
 };
 
 // What a trial's links carry, beside what is wanted of them.
@@ -220,9 +224,10 @@ public:
         const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
         if (!has_deadlines() && config_.duration_ns == kNever) return all;
         const double unit = question_.whole_layers ? unit_of(weights) : 0;
+        set_ends(0);
         double most = std::numeric_limits<double>::infinity();
         for (std::vector<Hop>& hops : ways_) {
-            open_windows(hops, 0);
+            open_windows(hops);
             // Where everything fits and the sum is rounded, no sum need be taken.
             most = std::min(most, unit > 0 && everything_fits() ? all : most_in_windows(weights, unit > 0));
         }
@@ -236,10 +241,8 @@ public:
     }
     // Whether everything comes in time where every deadline is so much later.
     bool brings_all(Time later) {
-        return std::all_of(ways_.begin(), ways_.end(), [&](std::vector<Hop>& hops) {
-            open_windows(hops, later);
-            return everything_fits();
-        });
+        set_ends(later);
+        return std::all_of(ways_.begin(), ways_.end(), [&](std::vector<Hop>& hops) { return all_fit_over(hops); });
     }
     // Whether deadlines that are so much later are the run's end, all of them.
     bool ends_first(Time later) const { return deadline_.front() + later >= config_.duration_ns; }
@@ -259,17 +262,59 @@ private:
             line_bytes_.back() += cost.line_bytes;
         }
     }
-    void open_windows(std::vector<Hop>& hops, Time later) {
-        full_.reset(release_.size());
-        line_.reset(release_.size());
+    void set_ends(Time later) {
         end_.resize(release_.size());
         std::transform(deadline_.begin(), deadline_.end(), end_.begin(),
                        [&](Time deadline) { return std::min(deadline + later, config_.duration_ns); });
+    }
+    void open_windows(std::vector<Hop>& hops) {
+        full_.reset(release_.size());
+        line_.reset(release_.size());
         for (Hop& hop : hops) {
-            if (!hop.times(release_, end_, times_)) continue;
-            Supply supply(hop.channel, config_, hop.link, hop.sizes, times_.end.back(), hop.marks);
-            if (!question_.any_packets) supply.add_full(times_, full_);
-            supply.add_line(times_, line_);
+            if (!hop.times(release_, end_)) continue;
+            Supply supply = hop.supply(config_);
+            if (!question_.any_packets) supply.add_full(hop.chunks, full_);
+            supply.add_line(hop.chunks, line_);
+        }
+    }
+    // Whether windows that end by `end_` have room for everything: as everything_fits(), up to the first chunk that does not fit.
+    bool all_fit_over(std::vector<Hop>& hops) {
+        struct Open {
+            Supply supply;
+            const ChunkTimes& times;
+            const Gone& gone;
+        };
+        std::vector<Open> open;
+        for (Hop& hop : hops) {
+            if (!hop.times(release_, end_)) continue;
+            open.push_back({hop.supply(config_), hop.chunks, hop.gone});
+            if (hop.gone.line.empty() || hop.gone.way != open.back().supply.way()) count_gone(hop);
+        }
+        double full_needed = 0, line_needed = 0;  // as in all_fit()
+        for (std::size_t k = 0; k < release_.size(); ++k) {
+            double full = 0, full_gone = 0, line = 0, line_gone = 0;
+            for (Open& one : open) {
+                if (!question_.any_packets) {
+                    full += one.supply.full_by(one.times.end[k]);
+                    full_gone += one.gone.full[k];
+                }
+                line += one.supply.line_by(one.times.end[k]);
+                line_gone += one.gone.line[k];
+            }
+            full_needed = std::max(full_needed, full_gone) + full_bytes_[k];
+            line_needed = std::max(line_needed, line_gone) + line_bytes_[k];
+            if (full_needed > full || line_needed > line) return false;
+        }
+        return true;
+    }
+    void count_gone(Hop& hop) const {
+        Supply supply = hop.supply(config_);
+        hop.gone.way = supply.way();
+        hop.gone.full.resize(release_.size());
+        hop.gone.line.resize(release_.size());
+        for (std::size_t k = 0; k < release_.size(); ++k) {
+            if (!question_.any_packets) hop.gone.full[k] = supply.full_gone(hop.chunks.release[k]);
+            hop.gone.line[k] = supply.line_gone(hop.chunks.release[k]);
         }
     }
     bool everything_fits() const { return all_fit(full_, full_bytes_) && all_fit(line_, line_bytes_); }
@@ -307,7 +352,6 @@ private:
     std::vector<double> full_bytes_, line_bytes_;  // of each chunk
     Windows full_, line_;                          // those opened last
     std::vector<Time> end_;
-    ChunkTimes times_;
 };
 
 // When data can follow a handshake that begins as early as it can.

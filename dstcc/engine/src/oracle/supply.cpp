@@ -46,32 +46,56 @@ void Supply::in_order(const ChunkTimes& times, Time shift, Release&& at_release,
     const auto ended = [&](std::size_t j) { return std::min(end[j], horizon_) + shift; };
     for (std::size_t i = 0, j = 0; i < release.size() || j < end.size();) {
         if (j == end.size() || (i < release.size() && released(i) <= ended(j))) {
-            at_release(i, released(i));
-            ++i;
+            at_release(i++);
         } else {
-            at_end(j, ended(j));
-            ++j;
+            at_end(j++);
         }
     }
 }
 
 void Supply::add_full(const ChunkTimes& times, Windows& windows) {
     in_order(
-        times, 1 - slot_ns_,
-        [&](std::size_t k, Time at) { windows.q[k] += share_ * sizes_.full * std::max(packets_before(at) - 1, 0.0); },
-        [&](std::size_t k, Time at) { windows.p[k] += share_ * sizes_.full * packets_before(at); });
+        times, starts_before(0), [&](std::size_t k) { windows.q[k] += full_gone(times.release[k]); },
+        [&](std::size_t k) { windows.p[k] += full_by(times.end[k]); });
 }
 
 void Supply::add_line(const ChunkTimes& times, Windows& windows) {
     in_order(
-        times, 0, [&](std::size_t k, Time at) { windows.q[k] += share_ * line_bytes(at, true); },
-        [&](std::size_t k, Time at) { windows.p[k] += share_ * line_bytes(at, false); });
+        times, 0, [&](std::size_t k) { windows.q[k] += line_gone(times.release[k]); },
+        [&](std::size_t k) { windows.p[k] += line_by(times.end[k]); });
+}
+
+double Supply::full_gone(Time release) {
+    return share_ * sizes_.full * std::max(packets_before(std::min(release, horizon_)) - 1, 0.0);
+}
+
+double Supply::full_by(Time end) {
+    return share_ * sizes_.full * packets_before(starts_before(std::min(end, horizon_)));
+}
+
+double Supply::line_gone(Time release) { return share_ * line_bytes(std::min(release, horizon_), true); }
+
+double Supply::line_by(Time end) { return share_ * line_bytes(std::min(end, horizon_), false); }
+
+double Runs::before(Time at, std::size_t& place) {
+    constexpr Time kSlotsAhead = 1024;
+    while (next_ < at) {
+        const Run run{next_, packets_};
+        packets_ += static_cast<double>(line_.count_run(next_, at + kSlotsAhead * slot_ns_));
+        if (packets_ > run.before) runs_.push_back(run);
+    }
+    while (place + 1 < runs_.size() && runs_[place + 1].from < at) ++place;
+    if (runs_.empty() || at <= runs_[place].from) return 0;
+    const Run& run = runs_[place];
+    const double after = place + 1 < runs_.size() ? runs_[place + 1].before : packets_;
+    return std::min(run.before + static_cast<double>((at - run.from + slot_ns_ - 1) / slot_ns_), after);
 }
 
 double Supply::packets_before(Time at) {
     if (coarse_ && steps_.steady())
         return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
     if (coarse_) return lit_work_before(at) / static_cast<double>(slot_ns_) + 1;
+    if (marks_.runs && marks_.runs->reach(at)) return marks_.runs->before(at, run_);
     marks_.full.go(at, next_, packets_,
                    [&](Time to) { packets_ += static_cast<double>(full_.count_delivering(next_, to)); });
     return packets_;
@@ -79,6 +103,7 @@ double Supply::packets_before(Time at) {
 
 double Supply::line_bytes(Time at, bool begins) {
     if (!framed_) {
+        if (!spends_) return lit_work_before(at) * bytes_per_ns_;
         // A slot counts for windows that it lies in as a whole.
         const std::int64_t whole = at / slot_ns_, begun = whole + (at % slot_ns_ > 0 ? 1 : 0);
         const double spent = begins ? spent_below(by_release_, begun) : spent_below(by_end_, whole);
@@ -91,7 +116,6 @@ double Supply::line_bytes(Time at, bool begins) {
 }
 
 double Supply::spent_below(Walk& walk, std::int64_t end) const {
-    if (!spends_) return 0;
     for (; walk.slot < end; ++walk.slot)
         walk.spent_ns += walk.direction.spent_in(walk.slot, sizes_.least, least_ns_, longest_ns_);
     return static_cast<double>(walk.spent_ns);

@@ -6,6 +6,7 @@
 //                  what lost draws take of each slot (Direction::spent_in).
 #pragma once
 
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ struct Channel {
 // Times of the chunks at a link: none leaves before its release, and each is gone by its end. Both rise.
 struct ChunkTimes {
     std::vector<Time> release, end;
+};
+
+// What of a link is gone by each chunk's release, and in which of its ways that was counted.
+struct Gone {
+    std::vector<double> full, line;
+    std::tuple<bool, bool, bool> way;
 };
 
 // What leaves, in bytes on the line: full packets, at most so long ones with data, and no packet shorter than the least.
@@ -65,9 +72,32 @@ private:
     std::vector<std::pair<Time, double>> known_;
 };
 
+// A link's full packets as runs of which none is lost and none waits, found once for all walks; of a line of one rate whose
+// losses are drawn by slots.
+class Runs {
+public:
+    explicit Runs(const Direction& line) : line_(line), slot_ns_(line.slot_ns()), reach_(kMostSlots * line.slot_ns()) {}
+    // Those that start before `at`; `place` is where the last look-up ended, for times that rise.
+    double before(Time at, std::size_t& place);
+    // Later ones would take too much memory, were most of them lost.
+    bool reach(Time at) const { return at <= reach_; }
+    static constexpr Time kMostSlots = Time{1} << 22;
+
+private:
+    struct Run {
+        Time from;
+        double before;
+    };
+    std::vector<Run> runs_;
+    Direction line_;
+    Time slot_ns_, reach_, next_ = 0;
+    double packets_ = 0;
+};
+
 // Of a link's full packets, and of its frames.
 struct LinkMarks {
     Marks full, frames;
+    std::optional<Runs> runs;
 };
 
 class Supply {
@@ -80,6 +110,13 @@ public:
     void add_full(const ChunkTimes& times, Windows& windows);
     // The same in line time.
     void add_line(const ChunkTimes& times, Windows& windows);
+    // The same for one chunk after another, of their releases or of their ends.
+    double full_gone(Time release);
+    double full_by(Time end);
+    double line_gone(Time release);
+    double line_by(Time end);
+    // In which of its ways it counts, which depends on the last deadline.
+    std::tuple<bool, bool, bool> way() const { return {coarse_, framed_, spends_}; }
 
 private:
     // A walk over a link's slots that goes on from where it is.
@@ -90,6 +127,8 @@ private:
     };
     template <class Release, class End>
     void in_order(const ChunkTimes& times, Time shift, Release&& at_release, End&& at_end) const;
+    // The last start of a full packet that ends by then, and a nanosecond.
+    Time starts_before(Time end) const { return end - slot_ns_ + 1; }
     double packets_before(Time at);
     double line_bytes(Time at, bool begins);
     // Of the slots below `end`.
@@ -109,6 +148,7 @@ private:
     double bytes_per_ns_ = 0;
     bool coarse_ = false, framed_ = false, spends_ = false;
     Time next_ = 0;
+    std::size_t run_ = 0;
     double packets_ = 0, usable_ = 0;
     std::int64_t frame_ = 0;
 };
