@@ -128,6 +128,11 @@ def cli_dry_run() -> Measured:
     return _command(["emulate", str(SMALL), "--dry-run"], "python -c pass, beside it")
 
 
+def cli_dry_run_demo() -> Measured:
+    """A dry run of the demo: its clip's stream, cached, is read, and the bound of its twelve hours worked out."""
+    return _command(["emulate", str(DEMO), "--dry-run"], "python -c pass, beside it")
+
+
 def cli_explain() -> Measured:
     """``dstcc explain`` of a minute's run: its tables read, the trial repeated, what was decided printed."""
     with tempfile.TemporaryDirectory() as folder:

@@ -56,6 +56,7 @@ FIGURES = (
     Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.25)),
     Figure("cli_algorithms_s", missions.cli_algorithms, Goal("value", "<=", 0.25)),
     Figure("cli_dry_run_s", missions.cli_dry_run, Goal("value", "<=", 0.25)),
+    Figure("cli_dry_run_demo_s", missions.cli_dry_run_demo, Goal("value", "<=", 0.25)),
     Figure("cli_explain_s", missions.cli_explain, Goal("value", "<=", 0.25)),
     Figure("encode_fps", video.encode_fps, Goal("ratio", ">=", 0.95)),
     Figure("loss_draw_ns", channel.loss_draw_ns, Goal("value", "<=", 10)),
