@@ -126,7 +126,10 @@ def _parts(name: str) -> Parts:
         return _ltp_parts()
     if name != "coded":
         return Parts()
-    ends = {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
+    simulated = {
+        engine / f"coding/{part}.cpp" for part in ("coded", "stepper", "sending_runs", "receiving_runs")
+    }
+    ends = {*(engine / "coding").glob("*.cpp")} - simulated
     files = sorted({*CODED_CONGESTION.values(), "table"})
     laws = (engine / f"congestion/{name}.cpp" for name in files)
     lines = (*sorted((engine / "link").glob("*.cpp")), *sorted((engine / "paths").glob("*.cpp")))

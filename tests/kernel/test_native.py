@@ -143,10 +143,8 @@ def test_each_program_has_the_simulators_parts_that_it_runs(tools: Tools) -> Non
         assert own and own <= sources[name]
         assert (link <= sources[name]) == (name != "flows")
     ends = {f"dstcc/engine/src/coding/{path.name}" for path in (engine / "coding").glob("*.cpp")}
-    assert ends - sources["coded"] == {
-        "dstcc/engine/src/coding/coded.cpp",
-        "dstcc/engine/src/coding/stepper.cpp",
-    }
+    simulated = {"coded", "stepper", "sending_runs", "receiving_runs"}
+    assert ends - sources["coded"] == {f"dstcc/engine/src/coding/{part}.cpp" for part in simulated}
     laws = {Path(path).stem for path in sources["coded"] if "/congestion/" in path}
     known = {"bbr", "bic", "cubic", "fixed", "newreno", "open_loop", "paced", "vegas", "westwood"}
     assert laws == {*known, "table"}

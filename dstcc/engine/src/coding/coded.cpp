@@ -34,6 +34,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       headers_(map_.blocks(), config.objects.size()),
       ranges_(count_subflows(config)),
       path_plans_(links.size()),
+      alike_(links.size()),
       sending_({config.transport, config.objects, config.coding, config.begin_ns, config.planned_end()}, map_, headers_,
                places.timers, places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding, config.seed, map_, headers_,
@@ -55,9 +56,10 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         runs_ = runs_ && sending_.subflow(s).flight.may_be_paced_only();
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
-    sends_first_ = runs_ && links.size() == sending_.subflows();
+    sends_first_ = alone_ = runs_ && links.size() == sending_.subflows();
     for (std::size_t s = 0; s < sending_.subflows(); ++s)
         sends_first_ = sends_first_ && sending_.subflow(s).flight.deaf();
+    if (alone_) sending_.set_alone();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -93,7 +95,7 @@ Time Coded::receive(Time at, std::size_t link) {
         if (log_ != nullptr) log_->data_arrived(at, packet, widen(receiving_.next(packet.sender), packet.number));
         receiving_.handle_data(at, packet);
     }
-    const Time next = wire.pop_data();
+    const Time next = wire.pop_data(1);
     judge(at);
     return next;
 }
@@ -120,30 +122,46 @@ Time Coded::take_until(Time& to) {
             if (ack_timers_.at(i) < timer) timer = ack_timers_.at(s = i);
         if (std::min(arrival, timer) > to) return last;
         if (arrival > timer) {
-            last = timer;
+            last = std::max(last, timer);
             receiving_.handle_timer(timer, s);
             continue;
         }
         Wire& wire = wires_[link];
         other = std::min({other, timer, to});
         do {
-            last = arrival;
-            const DataPacket& packet = wire.front_data();
-            s = packet.sender;
-            if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(arrival, packet);
-            other = std::min(other, ack_timers_.at(s));
-            arrival = wire.pop_data();
+            const DataPacket packet = wire.front_data();
+            PacketRun run = wire.front_run();
+            if (run.count > 1) run.count = Run{arrival, run.spacing, run.count}.until(to);
+            if (run.count > 1 && counts_only(link, packet, run)) {
+                run.count = receiving_.handle_run(packet, run);
+            } else {
+                run.count = 1;
+                if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(arrival, packet);
+            }
+            last = std::max(last, arrival + (run.count - 1) * run.spacing);
+            other = std::min(other, ack_timers_.at(packet.sender));
+            arrival = wire.pop_data(run.count);
         } while (arrival <= other);
         arrivals_.set(link, arrival);
     }
 }
 
+// Whether these may be taken before what comes over other links meanwhile.
+bool Coded::counts_only(std::size_t link, const DataPacket& first, const PacketRun& run) const {
+    if (wires_[link].scripted() || !receiving_.only_counts(first, run.count)) return false;
+    std::int64_t packets = run.count;
+    for (std::size_t l = 0; l < wires_.size(); ++l)
+        if (l != link) packets += wires_[l].arriving(first.arrive_ns + (run.count - 1) * run.spacing);
+    return receiving_.only_counts(first, packets);
+}
+
 // Whether what came was only counted.
 bool Coded::hear(Time now, std::size_t link) {
     Wire& wire = wires_[link];
-    const AckPacket packet = wire.take_ack();
-    const Time one_way = wire.take_stamp();
-    const Named said = Named::unpack(wire.take_delivered());
+    const AckPacket packet = wire.front_ack();
+    const Time one_way = wire.front_stamp();
+    const Named said = Named::unpack(wire.front_delivered());
+    wire.pop_acks(1);
     const std::size_t s = packet.sender;
     if (packet.kind == kSyn) {
         if (log_ != nullptr) log_->ack_arrived(now, s, 0, nullptr, 0, true);
@@ -169,20 +187,63 @@ Time Coded::counts_until(Time now, Time until) const {
         const Flight& flight = sending_.subflow(l).flight;
         const std::int64_t last = flight.counts_until();
         std::int64_t known = flight.tcp().snd_una, place = -1;
-        const auto counts = [&](const AckPacket& ack, std::int64_t said) {
+        const auto counts = [&](const AckPacket& ack, std::int64_t said, const AckRun& run) -> std::int64_t {
             const Named named = Named::unpack(said);
             const std::int64_t newest = named.newest;
-            if (ack.kind != kPlain || named.answer > 0 ||
+            if (ack.kind == kSyn || named.answer > 0 ||
                 (newest != place && (place >= 0 || ranges_[l].begin(newest) > known)))
-                return false;
-            const std::int64_t before = known;
+                return 0;
+            const std::int64_t first = widen(known, ack.cumulative);
+            if (first <= known || first > last) return 0;
             place = newest;
-            known = widen(known, ack.cumulative);
-            return known > before && known <= last;
+            const std::int64_t more = run.count == 1 ? 0 : std::min((last - first) / run.acknowledges, run.count - 1);
+            known = first + more * run.acknowledges;
+            return more + 1;
         };
         until = wires_[l].acks_while(until, counts) - 1;
     }
     return until;
+}
+
+// Of each link ACKs that are one record, of packets that are one record, as long as it is so of all. False if it is of none, or the blocks
+// of these are more than counted.
+bool Coded::count_alike(Time until) {
+    for (std::size_t l = 0; l < wires_.size(); ++l) {
+        Alike& acks = alike_[l];
+        acks.times.first = answers_.at(l);
+        acks.times.count = 0;
+        if (acks.times.first > until) continue;
+        const AckRun run = wires_[l].front_acks();
+        const std::int64_t known = sending_.subflow(l).flight.tcp().snd_una;
+        acks.first = widen(known, wires_[l].front_ack().cumulative) - known;
+        acks.each = run.acknowledges;
+        const std::int64_t more = sending_.alike(l) - acks.first;
+        if (more < 0) {
+            until = acks.times.first - 1;
+            continue;
+        }
+        acks.times.spacing = run.spacing;
+        acks.times.count = run.count == 1 ? 1 : std::min(run.count, 1 + more / acks.each);
+        until = std::min(until, acks.times.last());
+    }
+    std::int64_t packets = 0;
+    for (Alike& acks : alike_) {
+        acks.times.count = acks.times.until(until);
+        if (acks.times.count > 0) packets += acks.first + (acks.times.count - 1) * acks.each;
+    }
+    if (packets == 0) return false;
+    for (std::size_t l = 0; l < wires_.size(); ++l)
+        if (alike_[l].times.count > 0 && !sending_.only_counts(l, packets)) return false;
+    for (std::size_t l = 0; l < wires_.size(); ++l) {
+        const Alike& acks = alike_[l];
+        const std::int64_t count = acks.times.count;
+        if (count == 0) continue;
+        Wire& wire = wires_[l];
+        const Time one_way = wire.front_stamp() + (count - 1) * wire.front_acks().stamp_spacing;
+        sending_.count(l, acks.times, acks.first, acks.each, wire.front_ack().echo_ns, one_way);
+        wire.pop_acks(count);
+    }
+    return true;
 }
 
 void Coded::count(Time until) {
@@ -192,10 +253,11 @@ void Coded::count(Time until) {
             if (answers_.at(l) < answers_.at(link)) link = l;
         const Time at = answers_.at(link);
         if (at > until) return;
+        if (count_alike(until)) continue;
         Wire& wire = wires_[link];
-        const AckPacket packet = wire.take_ack();
-        const Time one_way = wire.take_stamp();
-        wire.take_delivered();
+        const AckPacket packet = wire.front_ack();
+        const Time one_way = wire.front_stamp();
+        wire.pop_acks(1);
         const std::int64_t known = sending_.subflow(link).flight.tcp().snd_una;
         sending_.count(at, link, widen(known, packet.cumulative), packet.echo_ns, one_way);
     }

@@ -68,8 +68,10 @@ public:
 private:
     static constexpr std::int64_t kAtOnce = 1024;  // packets of a link
     bool hear(Time now, std::size_t link);
+    bool counts_only(std::size_t link, const DataPacket& first, const PacketRun& run) const;
     Time counts_until(Time now, Time until) const;
     void count(Time until);
+    bool count_alike(Time until);
     void add(std::size_t link, const Link& on, const ContactPlan& plan, const PathPlans::Ends& ends);
 
     const EngineConfig& config_;
@@ -77,12 +79,18 @@ private:
     Timers timers_, ack_timers_;
     bool runs_;
     bool sends_first_;  // all that comes back is only counted, over one subflow a link
+    bool alone_;        // a subflow a link
     Time last_deadline_ns_ = -1;
     BlockMap map_;
     BlockHeaders headers_;
     std::vector<Wire> wires_;
     std::vector<AckRanges> ranges_;  // by subflow
     PathPlans path_plans_;
+    struct Alike {
+        Run times;
+        std::int64_t first = 0, each = 0;  // packets that the first acknowledges, and each of the others
+    };
+    std::vector<Alike> alike_;  // by link: the ACKs at hand
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
     Sampler sampler_;

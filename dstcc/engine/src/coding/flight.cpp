@@ -104,7 +104,7 @@ bool Flight::waited(Time sent, Time took) const {
 
 Time Flight::next_timer() const {
     if (!established_ || tcp_.in_flight() == 0) return kNever;
-    const Time sent = packets_[tcp_.snd_una].sent_ns, timeout = probe_timeout();
+    const Time sent = packets_.front_sent_ns(), timeout = probe_timeout();
     if (wants_reports_ && backoff_ == 0)
         return std::min(loss_ns_, std::max(answered_by(sent), sent < resumed_ns_ ? answered_by(resumed_ns_) : 0));
     if (wants_reports_ && rate() > 0) {
@@ -136,6 +136,7 @@ bool Flight::handle_timer(Time now) {
 // Of a silent path all that would have been answered by now.
 void Flight::doubt(Time now) {
     for (doubted_ = std::max(doubted_, tcp_.snd_una); doubted_ < tcp_.snd_nxt; ++doubted_) {
+        packets_.take_apart(doubted_ + 1);
         SentPacket& packet = packets_[doubted_];
         if (answered_by(packet.sent_ns) > now) break;
         if ((packet.flags & (kArrived | kGone)) != 0) continue;
@@ -145,6 +146,42 @@ void Flight::doubt(Time now) {
 }
 
 // ------------------------------------------------------------------------------------------------- acknowledgements
+
+inline void Flight::take_rtt(Time now, Time sample) {
+    const bool round_passed = largest_ > round_end_;
+    if (round_passed) round_end_ = tcp_.snd_nxt;
+    ++rtt_samples_;
+    rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
+    tcp_.srtt_ns = rtt_.srtt();
+    tcp_.last_rtt_ns = sample;
+    min_rtt_.sample(sample, now, min_rtt_window_);
+    tcp_.min_rtt_ns = min_rtt_.value();
+}
+
+// Of packets that were in flight, of which the first was sent then.
+[[gnu::always_inline]] inline void Flight::note_delivery(Time now, Time sent) {
+    const Time foreseen = tcp_.srtt_ns + planned_wait(sent);
+    spare_.sample(foreseen - (now - sent), now, kSilenceRtts * tcp_.srtt_ns);
+    tcp_.delivered_ns = progress_ns_ = now;
+    if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+    backoff_ = 0;
+    probing_ = false;
+}
+
+// Of the largest number yet: its round trip.
+[[gnu::always_inline]] inline Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest,
+                                                       Time wait_ns) {
+    largest_ = newest;
+    Time rtt_ns = now - latest.sent_ns;
+    if (rtt_ns - wait_ns >= tcp_.min_rtt_ns) rtt_ns -= wait_ns;  // RFC 9002 section 5.3
+    rtt_sum_ns_ += static_cast<double>(rtt_ns);
+    const Time planned =
+        planned_wait(latest.sent_ns);  // at most: a short answer may just have been in time for a contact
+    if (rtt_ns - planned >= tcp_.min_rtt_ns) rtt_ns -= planned;
+    take_rtt(now, rtt_ns);
+    if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
+    return rtt_ns;
+}
 
 // A number that an ACK covers; true if it was in flight until now.
 bool Flight::take(std::int64_t number, Latest& latest) {
@@ -158,17 +195,6 @@ bool Flight::take(std::int64_t number, Latest& latest) {
     latest.app_limited = (packet.flags & kLimited) != 0;
     if (wants_rates_) latest.stamp = stamps_[number];
     return true;
-}
-
-void Flight::take_rtt(Time now, Time sample) {
-    const bool round_passed = largest_ > round_end_;
-    if (round_passed) round_end_ = tcp_.snd_nxt;
-    ++rtt_samples_;
-    rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
-    tcp_.srtt_ns = rtt_.srtt();
-    tcp_.last_rtt_ns = sample;
-    min_rtt_.sample(sample, now, min_rtt_window_);
-    tcp_.min_rtt_ns = min_rtt_.value();
 }
 
 void Flight::lose(std::int64_t number) {
@@ -222,7 +248,7 @@ bool Flight::judge(Time now, std::int64_t largest) {
 
 // Forget what is decided.
 void Flight::advance() {
-    while (tcp_.snd_una < tcp_.snd_nxt) {
+    while (tcp_.snd_una < packets_.apart()) {
         const std::uint8_t flags = packets_.front().flags;
         if ((flags & (kArrived | kGone)) == 0) break;
         --((flags & kArrived) != 0 ? tcp_.sacked_out : tcp_.lost_out);
@@ -239,6 +265,7 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
     tcp_.ack_has_sacks = ack.count > 1;
     const std::int64_t newest = ack.ranges[ack.count - 1].end - 1;
     DSTCC_CHECK(newest < tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    packets_.take_apart(newest + 1);
     if (newest > largest_ && waited(packets_[newest].sent_ns, ack.one_way_ns)) tcp_.one_way_ns = -1;
     const std::int64_t in_flight = tcp_.in_flight();
     const std::uint64_t lost = tcp_.lost;
@@ -264,38 +291,16 @@ void Flight::handle_ack(Time now, const PacketAck& ack) {
                 "the scoreboard adds up");
 }
 
-// Of packets that were in flight, of which the first was sent then.
-void Flight::note_delivery(Time now, Time sent) {
-    const Time foreseen = tcp_.srtt_ns + planned_wait(sent);
-    spare_.sample(foreseen - (now - sent), now, kSilenceRtts * tcp_.srtt_ns);
-    tcp_.delivered_ns = progress_ns_ = now;
-    if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
-    backoff_ = 0;
-    probing_ = false;
-}
-
-// Of the largest number yet: its round trip.
-Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns) {
-    largest_ = newest;
-    Time rtt_ns = now - latest.sent_ns;
-    if (rtt_ns - wait_ns >= tcp_.min_rtt_ns) rtt_ns -= wait_ns;  // RFC 9002 section 5.3
-    rtt_sum_ns_ += static_cast<double>(rtt_ns);
-    const Time planned =
-        planned_wait(latest.sent_ns);  // at most: a short answer may just have been in time for a contact
-    if (rtt_ns - planned >= tcp_.min_rtt_ns) rtt_ns -= planned;
-    take_rtt(now, rtt_ns);
-    if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
-    return rtt_ns;
-}
-
 // Off the front, and into heard().
 [[gnu::always_inline]] inline Flight::Row Flight::take_row(std::int64_t end, Time one_way_ns) {
     heard_.clear();
     Row row;
     row.oldest_ns = packets_.front().sent_ns;
     tcp_.delivered += static_cast<std::uint64_t>(end - tcp_.snd_una);
-    for (Heard* group = nullptr; tcp_.snd_una < end; ++tcp_.snd_una) {
+    for (Heard* group = nullptr; tcp_.snd_una < end;) {
         const SentPacket& packet = packets_.front();
+        const SentPackets::Alike alike = packets_.alike();
+        const std::int64_t count = std::min(alike.count, end - tcp_.snd_una);
         const bool doubted = (packet.flags & kDoubted) != 0;
         if (group == nullptr || group->block != packet.block || group->object != packet.object ||
             group->doubted != doubted) {
@@ -305,12 +310,13 @@ Time Flight::take_newest(Time now, std::int64_t newest, const Latest& latest, Ti
             group->doubted = doubted;
             group->first_ns = packet.sent_ns;
         }
-        ++group->packets;
-        group->bytes += packet.bytes;
-        row.bytes += packet.bytes;
-        row.latest.sent_ns = group->last_ns = packet.sent_ns;
-        packets_.pop_front();
+        group->packets += static_cast<std::uint32_t>(count);
+        group->bytes += count * packet.bytes;
+        row.bytes += count * packet.bytes;
+        row.latest.sent_ns = group->last_ns = packet.sent_ns + (count - 1) * alike.spacing;
+        packets_.pop_alike(count);
         packets_.prefetch_ahead(kPrefetch);
+        tcp_.snd_una += count;
     }
     tcp_.one_way_ns = waited(row.latest.sent_ns, one_way_ns) ? -1 : one_way_ns;
     return row;
@@ -333,6 +339,22 @@ void Flight::count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns) {
     const Row row = take_row(end, one_way_ns);
     note_delivery(now, row.oldest_ns);
     take_newest(now, end - 1, row.latest, wait_ns);
+    tcp_.first_sent_ns = row.latest.sent_ns;
+}
+
+void Flight::count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns) {
+    const Time apart = packets_.alike().spacing;
+    const Time oldest = packets_.front_sent_ns();
+    const Row row = take_row(tcp_.snd_una + first + (times.count - 1) * each, one_way_ns);
+    std::int64_t newest = tcp_.snd_una - 1 - (times.count - 1) * each;
+    Time sent = oldest, last = oldest + (first - 1) * apart;
+    for (std::int64_t k = 0; k < times.count; ++k) {
+        note_delivery(times.at(k), sent);
+        take_newest(times.at(k), newest, {last, {}, false}, wait_ns);
+        newest += each;
+        sent = last + apart;
+        last += each * apart;
+    }
     tcp_.first_sent_ns = row.latest.sent_ns;
 }
 

@@ -24,8 +24,8 @@
 #include <optional>
 #include <vector>
 
+#include "coding/sent_packets.hpp"
 #include "congestion/control.hpp"
-#include "core/ring.hpp"
 #include "link/answer_clock.hpp"
 #include "tcp/rtt.hpp"
 #include "tcp/sender.hpp"
@@ -44,14 +44,6 @@ struct PacketAck {
     // After a stretch that no report will name: how many of the packets before the first range arrived. -1: none was passed over.
     std::int64_t before = -1;
 };
-
-struct SentPacket {
-    Time sent_ns;
-    std::uint32_t block, object;  // kNoObject: repair; kNoBlock: a probe
-    std::uint16_t bytes;          // payload
-    std::uint8_t flags;
-};
-static_assert(sizeof(SentPacket) == 24, "the memory budget counts on it");
 
 // What an ACK or a timer tells of a packet.
 struct Fate {
@@ -103,7 +95,10 @@ public:
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
     void set_part(double part) { tcp_.part = part; }
-    void set_clock(const AnswerClock& clock) { clock_ = clock; }
+    void set_clock(const AnswerClock& clock) {
+        clock_ = clock;
+        answers_wait_ = clock.may_wait();
+    }
     void set_gap(Time until, Time length) {
         tcp_.until_gap_ns = until;
         tcp_.gap_ns = length;
@@ -122,13 +117,28 @@ public:
                                                std::uint16_t bytes) {
         if (__builtin_expect(tcp_.in_flight() == 0, 0)) leave_rest(now);
         const std::uint8_t flags = tcp_.app_limited != 0 ? std::uint8_t{kLimited} : std::uint8_t{0};
-        packets_.emplace_back() = {now, block, object, bytes, flags};
+        packets_.push_back({now, block, object, bytes, flags});
         if (wants_rates_) stamp(now);
         probing_ = false;
         tcp_.last_sent_ns = now;
         const std::int64_t number = tcp_.snd_nxt++;
         DSTCC_CHECK(packets_.end() == tcp_.snd_nxt, "a record per packet in flight");
         if (!wants_queue_ || tells_sends_) pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
+        return number;
+    }
+    // At what distance packets of so many bytes leave; -1: that is asked for each.
+    Time distance(std::uint32_t bytes) {
+        const bool steady = !wants_queue_ && !tells_sends_ && !wants_rates_ && !tcp_.linux_pacing;
+        return steady && tcp_.pacing_bytes_per_ns > 0 ? gap_of(bytes + tcp_.wire_bytes - tcp_.mss_bytes) : -1;
+    }
+    // Packets that leave at that distance, behind others. The number of the first.
+    std::int64_t append(const Run& times, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+        const std::uint8_t flags = tcp_.app_limited != 0 ? std::uint8_t{kLimited} : std::uint8_t{0};
+        const std::int64_t number = tcp_.snd_nxt;
+        packets_.push_run({times.first, block, object, bytes, flags}, times.spacing, times.count);
+        tcp_.last_sent_ns = times.last();
+        tcp_.snd_nxt += times.count;
+        tcp_.pacing_until_ns = times.at(times.count);
         return number;
     }
     // What its own queue was around a packet that has left; for controls that use it.
@@ -143,6 +153,12 @@ public:
     bool handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_ns);
     // The same of one that is only counted.
     void count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns);
+    // Of ACKs at the times of a run, of which the first acknowledges so many packets and the others each as many as one another; all are alike.
+    // What the last newest one took.
+    void count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns);
+    // The oldest in flight, and how many stand in one record with it.
+    const SentPacket& oldest() { return packets_.front(); }
+    std::int64_t alike() { return packets_.alike().count; }
     const std::vector<Heard>& heard() const { return heard_; }  // of the last of these
     void pass_slot(Time now) {
         if (established_) control_->on_slot(tcp_, now);
@@ -162,7 +178,7 @@ private:
         bool app_limited = false;
     };
     Time probe_timeout() const;
-    Time planned_wait(Time sent) const { return clock_ ? clock_->waits_both(sent) : 0; }
+    Time planned_wait(Time sent) const { return answers_wait_ ? clock_->waits_both(sent) : 0; }
     Time answered_by(Time sent) const;
     bool waited(Time sent, Time took) const;
     bool take(std::int64_t number, Latest& latest);
@@ -187,17 +203,20 @@ private:
                         std::int64_t in_flight, std::uint64_t lost, Time rtt_ns);
     void leave_rest(Time now);
     void stamp(Time now);
-    // As tcp/sender.hpp's.
-    void pace(Time now, std::uint32_t wire_bytes) {
-        if (tells_sends_) control_->on_sent(tcp_, now);
-        if (tcp_.pacing_bytes_per_ns <= 0) return;
+    Time gap_of(std::uint32_t wire_bytes) {
         const double rate = tcp_.pacing_bytes_per_ns * press_;
         if (rate != gap_rate_ || wire_bytes != gap_bytes_) {
             gap_rate_ = rate;
             gap_bytes_ = wire_bytes;
             gap_ns_ = static_cast<Time>(wire_bytes / rate + 0.5);
         }
-        Time gap = gap_ns_;
+        return gap_ns_;
+    }
+    // As tcp/sender.hpp's.
+    void pace(Time now, std::uint32_t wire_bytes) {
+        if (tells_sends_) control_->on_sent(tcp_, now);
+        if (tcp_.pacing_bytes_per_ns <= 0) return;
+        Time gap = gap_of(wire_bytes);
         if (tcp_.linux_pacing) {
             if (tcp_.snd_nxt < kUnpacedSegments) return;
             gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);
@@ -207,10 +226,11 @@ private:
 
     TcpState tcp_;
     std::optional<AnswerClock> clock_;  // of those that have a contact plan
+    bool answers_wait_ = false;         // now and then, by that
     std::unique_ptr<CongestionControl> control_;
     bool tells_sends_, takes_acks_, wants_rates_, wants_queue_, wants_reports_, owns_window_, deaf_;
     const ConstantsNs& constants_;
-    BlockRing<SentPacket> packets_;
+    SentPackets packets_;
     BlockRing<RateStamp> stamps_;  // beside them, for controls that take samples
     std::vector<Fate> fates_;
     std::vector<Heard> heard_;

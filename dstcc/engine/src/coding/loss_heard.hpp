@@ -66,6 +66,15 @@ public:
         share_ += (static_cast<double>(lost) / all - share_) * (1 - std::exp(-all / kPackets));
         if (share_ < kNone) share_ = 0;
     }
+    // So many times as many that all arrived.
+    void take_arrived(std::size_t packets, std::int64_t times) {
+        if (packets == 0 || share_ == 0) return;
+        const double keeps = 1 - std::exp(-static_cast<double>(packets) / kPackets);
+        for (; times > 0 && share_ != 0; --times) {
+            share_ += (0 - share_) * keeps;
+            if (share_ < kNone) share_ = 0;
+        }
+    }
     // More than any channel loses for so long: storage overflows.
     bool overflows() const { return share_ > kOverflows; }
 

@@ -43,6 +43,15 @@ public:
         last.at_ns = at;
         last.one_way_ns = one_way;
     }
+    // So many that go on with the newest row.
+    void note(std::int64_t number, std::int64_t packets, Time at, Time one_way) {
+        Arrived& last = ranges_.back();
+        DSTCC_CHECK(last.range.end == number, "what comes in a row ends it");
+        arrived_ += packets;
+        last.range.end += packets;
+        last.at_ns = at;
+        last.one_way_ns = one_way;
+    }
     bool empty() const { return ranges_.empty(); }
     std::int64_t newest() const { return ranges_.end() - 1; }
     std::int64_t begin(std::int64_t place) const { return ranges_[place].range.begin; }

@@ -6,7 +6,6 @@ namespace dstcc {
 
 namespace {
 
-constexpr int kPacketsAnAck = 2;       // RFC 9000 section 13.2.2
 constexpr double kReportShare = 1.25;  // of what a report takes on the uplink
 constexpr double kMostReports = 32;    // that tell what is left behind; more are not caught up with
 constexpr double kReportTime = 16;     // a report names what is no news for such a part of the one-way delay
@@ -43,13 +42,17 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     Receiver& to = receivers_[i];
     if (packet.bytes == 0)
         return to.out.send(now_, i, {0, packet.sent_ns, nullptr, 0, kSyn, now_ - packet.sent_ns, 0}, header_bytes_);
-    const std::int64_t number = widen(to.next, packet.number);
+    if (packet.order != kNoBlock) take(packet);
+    acknowledge(i, widen(to.next, packet.number), now_ - packet.sent_ns);
+}
+
+void CodedReceivingEnd::acknowledge(std::size_t i, std::int64_t number, Time one_way) {
+    Receiver& to = receivers_[i];
     DSTCC_CHECK(number >= to.next, "a link is first in, first out");
     const bool gap = number > to.next;
     to.next = number + 1;
-    to.ranges->note(number, now_, now_ - packet.sent_ns);
-    to.one_way_ns = std::min(to.one_way_ns, now_ - packet.sent_ns);
-    if (packet.order != kNoBlock) take(packet);
+    to.ranges->note(number, now_, one_way);
+    to.one_way_ns = std::min(to.one_way_ns, one_way);
     if (++to.pending >= kPacketsAnAck || gap) return answer(i);
     if (to.due_ns == kNever) set_due(i, now_ + ack_delay_);
 }
@@ -65,20 +68,22 @@ void CodedReceivingEnd::take(const DataPacket& packet) {
         return try_block(number);
     }
     PartArrival& part = parts_[packet.object];
-    if (part.first_ns < 0) part.first_ns = now_;
+    if (part.first_ns < 0 || now_ < part.first_ns) part.first_ns = now_;
     if (part.complete_ns < 0) {
         arrived_payload_ += packet.bytes;
         part.bytes += packet.bytes;
-        last_delivery_ns_ = now_;
+        part.last_ns = std::max(part.last_ns, now_);
+        last_delivery_ns_ = std::max(last_delivery_ns_, now_);
         if (part.bytes == objects_.payload_bytes[packet.object]) complete(packet.object);
     }
     try_block(number);
 }
 
 void CodedReceivingEnd::complete(std::uint32_t object) {
-    parts_[object].complete_ns = now_;
+    PartArrival& part = parts_[object];
+    part.complete_ns = std::max(now_, part.last_ns);
     ++complete_;
-    last_delivery_ns_ = now_;
+    last_delivery_ns_ = std::max(last_delivery_ns_, part.complete_ns);
     ++blocks_[map_.block_of(object)].complete;
 }
 
@@ -163,11 +168,14 @@ void CodedReceivingEnd::send_ack(std::size_t i, Named said) {
                 bytes);
     if (!to.reports) return;
     const Time back = std::max(to.out.busy_ns() - now_, static_cast<Time>(to.reports->slowest_back * bytes));
-    to.report_ns = now_ + static_cast<Time>(kReportShare * static_cast<double>(back));
+    to.report_ns = now_ + rest_after(back);
     if (said.newest == to.ranges->newest()) return;
     to.pending = 1;
     answer(i);
 }
+
+// A report that takes so long.
+Time CodedReceivingEnd::rest_after(Time back) { return static_cast<Time>(kReportShare * static_cast<double>(back)); }
 
 void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {
     now_ = now;

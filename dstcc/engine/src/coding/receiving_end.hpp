@@ -26,9 +26,12 @@
 
 namespace dstcc {
 
+constexpr int kPacketsAnAck = 2;  // RFC 9000 section 13.2.2
+
 // What has arrived of a part of a layer.
 struct PartArrival {
     Time first_ns = -1, complete_ns = -1;
+    Time last_ns = -1;  // of its own packets, which may be taken out of order where they come over several links
     std::int64_t bytes = 0;
     bool recovered = false;  // its block brought it back
 };
@@ -52,6 +55,11 @@ public:
 
     void handle_data(Time now, const DataPacket& packet);
     void handle_timer(Time now, std::size_t receiver);
+    // --- packets of one part, one after another over a link that has no other receiver (coding/receiving_runs.cpp)
+    // Whether none of so many brings its block back, or nothing does any more: whatever is taken first.
+    bool only_counts(const DataPacket& packet, std::int64_t packets) const;
+    // Each as handle_data() takes it, up to the first after which a timer is due before the next; how many these are.
+    std::int64_t handle_run(const DataPacket& first, const PacketRun& run);
 
     std::int64_t next(std::size_t receiver) const { return receivers_[receiver].next; }  // number that can come
     const std::vector<PartArrival>& parts() const { return parts_; }
@@ -81,6 +89,8 @@ private:
         Time due_ns = kNever;  // of its timer, which may go off before
     };
     void take(const DataPacket& packet);
+    void acknowledge(std::size_t i, std::int64_t number, Time one_way);
+    std::int64_t acknowledge_pairs(std::size_t i, std::int64_t number, const DataPacket& first, const PacketRun& run);
     void try_block(std::uint32_t number);
     bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
@@ -94,6 +104,7 @@ private:
         receivers_[i].due_ns = at;
         if (at < delayed_acks_.at(i)) delayed_acks_.set(i, at);
     }
+    static Time rest_after(Time back);
     void answer(std::size_t i);
     void send_ack(std::size_t i, Named said);
 

@@ -33,21 +33,25 @@ void CodedSendingEnd::take_heard(std::size_t s) {
     std::size_t arrived = 0;
     for (const Heard& heard : over.flight.heard()) {
         arrived += heard.packets;
-        losses_.arrived(heard.packets);
-        over.heard += heard.packets;
-        over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
-        over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
-        over.delivered_bytes += heard.bytes;
-        if (heard.block == kNoBlock) continue;
-        if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
-        const std::uint32_t number = block_in(heard.block);
-        // With the last one all may be known, after others have brought it back.
-        const bool ends = sent_[number].closed && sent_[number].under_way == heard.packets && heard.packets > 1;
-        if (ends) count_arrived(heard, heard.packets - 1);
-        count_arrived(heard, ends ? 1 : heard.packets);
+        note_heard(over, heard);
     }
     over.lately.take(arrived, 0);
     plan_again();
+}
+
+void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
+    losses_.arrived(heard.packets);
+    over.heard += heard.packets;
+    over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
+    over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
+    over.delivered_bytes += heard.bytes;
+    if (heard.block == kNoBlock) return;
+    if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
+    const std::uint32_t number = block_in(heard.block);
+    // With the last one all may be known, after others have brought it back.
+    const bool ends = sent_[number].closed && sent_[number].under_way == heard.packets && heard.packets > 1;
+    if (ends) count_arrived(heard, heard.packets - 1);
+    count_arrived(heard, ends ? 1 : heard.packets);
 }
 
 void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {

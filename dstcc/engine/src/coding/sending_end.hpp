@@ -118,6 +118,8 @@ public:
     // the next packet of a layer. False where it is more than that, and nothing was done
     bool hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns);
     bool send_next(Time now, std::size_t s);
+    // Each of its subflows has a link of its own.
+    void set_alone() { alone_on_links_ = true; }
     // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
     bool send_on(Time until);
     Time now() const { return now_; }
@@ -125,6 +127,11 @@ public:
     bool asks_again() const { return ready_ != 0 && (backlog_ > 0 || queued_ > 0); }
     // Until when ACKs that follow all that is known are only counted: sends may go before those of the time until then. -1: they are not.
     Time counts_until(Time now) const;
+    // Of a subflow's oldest packets that stand in one record: whether no block is back or known with so many of it.
+    bool only_counts(std::size_t s, std::int64_t packets);
+    // Of ACKs of such packets, as Flight::count() takes them.
+    void count(std::size_t s, const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns);
+    std::int64_t alike(std::size_t s) { return subflows_[s].flight.alike(); }
     void count(Time now, std::size_t s, std::int64_t end, Time wait_ns, Time one_way_ns);
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
@@ -192,12 +199,12 @@ private:
     void send_source(std::size_t s, std::uint32_t object);
     void send_repair(std::size_t s, std::uint32_t block);
     void send_probe(std::size_t s);
-    void look_at(std::size_t s, std::uint32_t object);
     static void note_main(BlockSending& block, std::size_t s) {
         if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
         block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
     }
     bool put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    void put(std::size_t s, const Run& times, std::uint32_t block, std::uint32_t object);
     bool transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
     // coding/asking.cpp
@@ -217,6 +224,9 @@ private:
     double wire_bytes(std::int64_t payload) const;
     void admit_layer(std::size_t layer);
     void close_in_time(std::size_t layer, Time notice);
+
+    // coding/sending_runs.cpp
+    void look_at(std::size_t s, std::uint32_t object);
 
     // coding/choosing.cpp
     bool look_ahead();
@@ -271,6 +281,7 @@ private:
     static void note_stay(Subflow& over, Time sent, double bytes, bool lost);
     static bool was_refused(const Subflow& over, Time sent);
     void take_heard(std::size_t s);
+    void note_heard(Subflow& over, const Heard& heard);
     void count_arrived(const Heard& heard, std::uint32_t packets);
     void doubt(const SentPacket& packet);
     void member_done(std::uint32_t block);
@@ -340,7 +351,10 @@ private:
         Time until_ns = -1, due_ns = -1;  // the last time at which one may go; when it must be there
         Time one_way_ns = 0;
         std::uint32_t packets = 0;
+        Run times =
+            {};  // of those that are put on its link at the end: where they leave at a distance that is known, and wait alike
     };
+    bool alone_on_links_ = false;
     std::vector<Going> going_;            // by subflow, of a layer's packets that are sent one after another
     std::vector<Time> length_ns_;         // by block: from its first deadline to its last, or release
     std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair

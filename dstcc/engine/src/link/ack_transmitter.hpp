@@ -30,6 +30,24 @@ public:
         fill(ack, sender, wire.put_ack(passage.arrive_ns, ack.one_way_ns, ack.delivered));
     }
 
+    // The same for ACKs at the times of a run, on a link without nodes that nobody observes. Of the first is given what it says, of the others
+    // by what they differ.
+    void send(const Run& times, std::size_t sender, const Ack& first, const AckRun& each, std::uint32_t bytes) const {
+        RunPassage& passage = wire_->passage_;
+        passage.clear();
+        up_->transmit(times, bytes, passage);
+        for (const auto& [place, arrivals] : passage.arrive) {
+            AckPacket& packet =
+                wire_->put_ack(arrivals.first, first.one_way_ns + place * each.stamp_spacing, first.delivered);
+            fill(first, sender, packet);
+            packet.cumulative += static_cast<std::uint32_t>(place * each.acknowledges);
+            if (arrivals.count == 1) continue;
+            packet.kind = kRun;
+            wire_->put_run({arrivals.count, arrivals.spacing, each.stamp_spacing, each.acknowledges});
+        }
+    }
+
+    Time service_ns(std::uint32_t bytes) const { return up_->service_ns(bytes); }
     // Until when what was put on its way keeps the uplink.
     Time busy_ns() const { return up_->busy_ns(); }
 

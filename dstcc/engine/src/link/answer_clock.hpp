@@ -38,6 +38,7 @@ public:
         const PlannedPath::Journey out = there_->journey(departed);
         return out.waits > 0 ? Stay{out.node, out.arrives} : Stay{};
     }
+    bool may_wait() const { return over_nodes() || !plan_->up().outages().empty(); }
     // How long both it and its answer wait.
     Time waits_both(Time departed) const {
         if (!over_nodes())

@@ -66,13 +66,17 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
 }
 
 void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
+    if (bytes != last_bytes_) measure(bytes);
     for (std::int64_t place = 0; place < run.count;) {
-        const std::int64_t count = at_once(run, place, bytes);
+        const Services next = at_once(run, place, bytes);
+        const std::int64_t count = next.begin.count;
         if (count > 0) {
-            out.waited(0, count);
+            if (next.longer_ns == 0) out.waited(next.wait_ns, count);
+            for (std::int64_t k = 0; next.longer_ns != 0 && k < count; ++k)
+                out.waited(next.wait_ns + k * next.longer_ns, 1);
             sent_ += count;
-            busy_ns_ = run.at(place + count - 1) + slot_ns_;
-            lossless_ || framed_ ? arrive(run, place, count, out) : draw(run, place, count, out);
+            busy_ns_ = next.begin.last() + last_service_ns_;
+            lossless_ || framed_ ? arrive(next.begin, 0, count, place, out) : draw(next.begin, place, bytes, out);
             place += count;
         } else {
             const Passage passage = transmit(run.at(place), bytes);
@@ -83,46 +87,69 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
     }
 }
 
-// How many packets of a run, from one on, find the line free at one rate and are lost by draws of their slots at most; of a coded
-// link, by nothing.
-std::int64_t Direction::at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const {
-    const Time start = run.at(place);
-    if (!steady_rate_ || most_packets_ > 0 || bytes != full_bytes_) return 0;
-    if (run.spacing < slot_ns_ || busy_ns_ > start) return 0;
+// Of packets of a run, from one on, those that find room and are served at one rate, where the line rests before each or before none,
+// and that are lost by draws of their slots at most; of a coded link, by nothing.
+Direction::Services Direction::at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const {
+    const Time start = std::max(run.at(place), busy_ns_), service = last_service_ns_;
+    Services next{{start, run.spacing, 0}, start - run.at(place)};
+    if (!steady_rate_ || most_packets_ > 0 || (framed_ && bytes != full_bytes_)) return next;
+    std::int64_t count = run.count - place;
+    const Time room = limit_ns_ - service - next.wait_ns;
+    if (room < 0) return next;
+    if (next.wait_ns > 0 || run.spacing < service) {
+        next.begin.spacing = service;
+        next.longer_ns = service - run.spacing;
+        if (next.longer_ns > 0) count = std::min(count, room / next.longer_ns + 1);
+        if (next.longer_ns < 0) count = std::min(count, next.wait_ns / -next.longer_ns + 1);
+    }
     const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;  // by then service has ended
     const Time clear = framed_ ? frames_.clear_until(start) : kNever;
-    if (lit < start + slot_ns_ || clear <= start) return 0;
-    return std::min(
-        {run.count - place, (lit - slot_ns_ - start) / run.spacing + 1, (clear - 1 - start) / run.spacing + 1});
+    if (lit < start + service || clear <= start || next.begin.spacing <= 0) return next;
+    next.begin.count = std::min(
+        {count, (lit - service - start) / next.begin.spacing + 1, (clear - 1 - start) / next.begin.spacing + 1});
+    return next;
 }
 
-void Direction::draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {
-    draw_in_slot(run.at(place), full_bytes_);
-    if (run.spacing != slot_ns_) {
-        for (std::int64_t k = 0; k < count; ++k) {
-            if (k > 0) draw_in_slot(run.at(place + k), full_bytes_);
-            if (!count_lost(loss_.lost(slot_, 0, full_bytes_))) arrive(run, place + k, 1, out);
+void Direction::draw(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out) {
+    const std::int64_t count = begin.count, step = begin.spacing / slot_ns_;
+    const bool by_slots = step * slot_ns_ == begin.spacing;  // else they drift
+    std::int64_t arrived = 0;                                // and lost, so many
+    const auto lose = [&](std::int64_t k) {
+        if (k > arrived) arrive(begin, arrived, k, place, out);
+        arrived = k + 1;
+        ++lost_;
+    };
+    std::int64_t k = 0;
+    do {
+        const std::uint32_t nth = draw_in_slot(begin.at(k), bytes);
+        if (lost_in_slot(nth, bytes)) lose(k);
+    } while (++k < count && !by_slots);
+    if (k < count) {  // each the first of its slot
+        const std::int64_t first = slot_;
+        if (step == 1) {
+            for (; (k = loss_.first_lost(first + k, first + count, bytes) - first) < count; ++k) lose(k);
+        } else {
+            for (; k < count; ++k) {
+                slot_ = first + k * step;
+                if (lost_in_slot(0, bytes)) lose(k);
+            }
         }
-        return;
+        slot_ = first + (count - 1) * step;
+        slot_end_ns_ += (count - 1) * begin.spacing;
+        nth_ = 1;
     }
-    const std::int64_t first = slot_, end = first + count;  // one a slot
-    for (std::int64_t slot = first; slot < end; ++slot) {
-        const std::int64_t lost = loss_.first_lost(slot, end, full_bytes_);
-        if (lost > slot) arrive(run, place + slot - first, lost - slot, out);
-        if (lost < end) ++lost_;
-        slot = lost;
-    }
-    slot_ += count - 1;
-    slot_end_ns_ += (count - 1) * slot_ns_;
-    if (count > 1) nth_ = 1;
+    if (count > arrived) arrive(begin, arrived, count, place, out);
 }
 
-void Direction::arrive(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out) {
-    if (steady_delay_) return out.arrives(place, {run.at(place) + slot_ns_ + first_delay_ns_, run.spacing, count});
-    for (std::int64_t k = place; k < place + count; ++k) {
-        const Time departs = run.at(k) + slot_ns_;
+void Direction::arrive(Run begin, std::int64_t from, std::int64_t to, std::int64_t place, RunPassage& out) {
+    const Time service = last_service_ns_;
+    begin = {begin.at(from), begin.spacing, to - from};
+    place += from;
+    if (steady_delay_) return out.arrives(place, {begin.first + service + first_delay_ns_, begin.spacing, begin.count});
+    for (std::int64_t k = 0; k < begin.count; ++k) {
+        const Time departs = begin.at(k) + service;
         last_arrival_ns_ = std::max(last_arrival_ns_, departs + delay_.at(departs, delay_row_));
-        out.arrives(k, {last_arrival_ns_, 0, 1});
+        out.arrives(place + k, {last_arrival_ns_, 0, 1});
     }
 }
 

@@ -75,8 +75,16 @@ public:
         if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, wait};
         return {busy_ns_ + first_delay_ns_, wait};
     }
-    // The same for one packet after another at the times of a run; full ones that find the line free all at once.
+    // The same for one packet after another at the times of a run; those that are served at equal distances all at once.
     void transmit(const Run& run, std::uint32_t bytes, RunPassage& out);
+    // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.
+    Time wait_alike(Time now, Time distance, std::uint32_t bytes) {
+        if (!steady_rate_ || most_packets_ > 0) return -1;
+        if (bytes != last_bytes_) measure(bytes);
+        const Time wait = std::max<Time>(busy_ns_ - now, 0);
+        const bool alike = wait == 0 ? distance >= last_service_ns_ : distance == last_service_ns_;
+        return alike && wait + last_service_ns_ <= limit_ns_ ? wait : -1;
+    }
 
     // When its queue has room for a packet: now, or once enough of what stands there has left.
     Time room_at(Time now, std::uint32_t bytes) {
@@ -146,9 +154,18 @@ private:
         last_service_ns_ = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
     }
     [[gnu::noinline]] Passage transmit_unsteady(Time now, std::uint32_t bytes);
-    std::int64_t at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const;
-    void draw(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out);
-    void arrive(const Run& run, std::int64_t place, std::int64_t count, RunPassage& out);
+    // Of packets of a run: when their services begin; how long the first waits, and each longer than the one before.
+    struct Services {
+        Run begin;
+        Time wait_ns, longer_ns = 0;
+    };
+    Services at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const;
+    void draw(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out);
+    void arrive(Run begin, std::int64_t from, std::int64_t to, std::int64_t place, RunPassage& out);
+    bool lost_in_slot(std::uint32_t nth, std::uint32_t bytes) {
+        const ConstantLoss* const constant = loss_.constant();
+        return constant != nullptr ? constant->lost(slot_, nth) : loss_.lost(slot_, nth, bytes);
+    }
     // Is what is in service from `start` to `busy_ns_` lost?
     [[gnu::noinline]] bool lost(Time start, std::uint32_t bytes) {
         const ConstantLoss* const constant = loss_.constant();

@@ -12,10 +12,17 @@ struct DataPacket {
     std::uint32_t number;         // low bits of the segment number
     std::uint32_t object, order;  // the layer, and the segment's place in its ordering domain
     std::uint16_t bytes;          // payload; 0 for a SYN
-    std::uint16_t sender : 15;
+    std::uint16_t sender : 14;
     std::uint16_t pushed : 1;  // ends a write of the program (PSH)
+    std::uint16_t run : 1;     // others follow it that are like it: a PacketRun
 };
 static_assert(sizeof(DataPacket) == 32, "the memory budget counts on it");
+
+// Full packets with numbers one after another, at equal distances when they leave and when they arrive.
+struct PacketRun {
+    std::int64_t count;
+    Time sent_spacing, spacing;
+};
 
 // What the header of every segment says of its layer: kept once a layer, so that packets stay small. The sending end writes it
 // when it cuts a layer's first segment, the receiving end reads it when one has arrived.
@@ -24,7 +31,7 @@ struct LayerHeaders {
     std::vector<std::int32_t> domain;  // the ordering domain; -1: not begun
 };
 
-enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate };
+enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate, kRun };  // the last: the first of an AckRun
 
 struct AckPacket {
     Time arrive_ns, echo_ns;
@@ -33,6 +40,13 @@ struct AckPacket {
     std::uint8_t sacks, kind;
 };
 static_assert(sizeof(AckPacket) == 24, "the memory budget counts on it");
+
+// ACKs at equal distances, each of which acknowledges as many more as the others, and was sent as it came.
+struct AckRun {
+    std::int64_t count;
+    Time spacing, stamp_spacing;
+    std::uint32_t acknowledges;
+};
 
 constexpr int kSackBlocks = 3;  // in an ACK, at most: as many as fit beside timestamps (RFC 2018)
 

@@ -25,8 +25,9 @@ public:
                           object,
                           order,
                           bytes,
-                          static_cast<std::uint16_t>(sender & 0x7FFF),
-                          static_cast<std::uint16_t>(pushed)};
+                          static_cast<std::uint16_t>(sender & 0x3FFF),
+                          static_cast<std::uint16_t>(pushed),
+                          0};
             };
         if (wire.observed_) {
             DataPacket seen{};
@@ -42,6 +43,20 @@ public:
             fill(wire.put_data(passage.arrive_ns));
         }
         return passage.wait_ns;
+    }
+    // The same for packets at the times of a run, the first of which is given, on a link without nodes that nobody observes; tells how
+    // long they wait, as far as there is room for them.
+    const std::vector<RunPassage::Waits>& send(const Run& times, const DataPacket& first,
+                                               std::uint32_t header_bytes) const {
+        RunPassage& passage = wire_->passage_;
+        passage.clear();
+        down_->transmit(times, first.bytes + header_bytes, passage);
+        for (const Stretch& come : passage.arrive) wire_->put_data(first, come, times.spacing);
+        return passage.waits;
+    }
+    // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.
+    Time wait_alike(Time now, Time distance, std::uint32_t bytes) const {
+        return down_->wait_alike(now, distance, bytes);
     }
     // A packet that takes its place on the line and says nothing.
     void pass(Time now, std::uint32_t bytes) const { down_->transmit(now, bytes); }

@@ -51,7 +51,31 @@ public:
         data_.prefetch_ahead(kPrefetch);
         return data_.empty() ? kNever : data_.front().arrive_ns;
     }
-    // When the nth of what is under way arrives; kNever if there are not so many.
+    // As many as are one record with it arrive at equal distances; of these, so many are taken.
+    PacketRun front_run() { return data_.front().run != 0 ? data_runs_.front() : PacketRun{1, 0, 0}; }
+    Time pop_data(std::int64_t count) {
+        DataPacket& front = data_.front();
+        if (front.run == 0) return pop_data();
+        PacketRun& run = data_runs_.front();
+        data_in_runs_ -= count;
+        run.count -= count;
+        if (run.count == 0) {
+            data_runs_.pop_front();
+            return pop_data();
+        }
+        front.arrive_ns += count * run.spacing;
+        front.sent_ns += count * run.sent_spacing;
+        front.number += static_cast<std::uint32_t>(count);
+        return front.arrive_ns;
+    }
+    // Packets that arrive by then, or are one record with such.
+    std::int64_t arriving(Time until) const {
+        std::int64_t packets = 0, run = data_runs_.begin();
+        for (std::int64_t i = data_.begin(); i < data_.end() && data_[i].arrive_ns <= until; ++i)
+            packets += data_[i].run != 0 ? data_runs_[run++].count : 1;
+        return packets;
+    }
+    // When the nth record of what is under way arrives; kNever if there are not so many.
     Time nth_arrival(std::int64_t n) const {
         return data_.size() < n ? kNever : data_[data_.begin() + n - 1].arrive_ns;
     }
@@ -72,23 +96,56 @@ public:
         answers_.set(head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
         return packet;
     }
-    // When the first ACK comes of which it is not so, up to and including then; else the time after it. f(ACK, what is delivered)
+    // When the first ACK comes of which it is not so, up to and including then; else the time after it. f(the first of a run, what is
+    // delivered, the run) is of how many it is so.
     template <class F>
     Time acks_while(Time until, F&& f) const {
-        for (std::int64_t i = acks_.begin(); i < acks_.end() && acks_[i].arrive_ns <= until; ++i)
-            if (!f(acks_[i], delivered_[i])) return acks_[i].arrive_ns;
+        std::int64_t next = ack_runs_.begin();
+        for (std::int64_t i = acks_.begin(); i < acks_.end() && acks_[i].arrive_ns <= until; ++i) {
+            const AckRun run = acks_[i].kind == kRun ? ack_runs_[next++] : AckRun{1, 0, 0, 0};
+            const std::int64_t so = f(acks_[i], delivered_[i], run);
+            if (so < run.count) return std::min(acks_[i].arrive_ns + so * run.spacing, until + 1);
+        }
         return until + 1;
+    }
+    // The ACK that arrives next, what travels beside it, and as many as are one record with it; of these, so many are taken.
+    const AckPacket& front_ack() { return acks_.front(); }
+    Time front_stamp() { return stamps_.front(); }
+    std::int64_t front_delivered() { return delivered_.front(); }
+    AckRun front_acks() { return acks_.front().kind == kRun ? ack_runs_.front() : AckRun{1, 0, 0, 0}; }
+    void pop_acks(std::int64_t count) {
+        AckPacket& front = acks_.front();
+        if (front.kind == kRun) {
+            AckRun& run = ack_runs_.front();
+            acks_in_runs_ -= count;
+            run.count -= count;
+            if (run.count > 0) {
+                front.arrive_ns += count * run.spacing;
+                front.cumulative += static_cast<std::uint32_t>(count * run.acknowledges);
+                stamps_.front() += count * run.stamp_spacing;
+                return answers_.set(head_, front.arrive_ns);
+            }
+            ack_runs_.pop_front();
+        }
+        take_ack();
+        take_stamp();
+        take_delivered();
     }
     const Beside& beside() const { return beside_; }
     Time take_stamp() { return take(stamps_); }
     std::int64_t take_delivered() { return take(delivered_); }
     SackBlocks take_blocks() { return take(blocks_); }
 
-    std::int64_t data_under_way() const { return data_.size() + (beyond_ ? beyond_->data.under_way : 0); }
-    std::int64_t acks_under_way() const { return acks_.size() + (beyond_ ? beyond_->acks.under_way : 0); }
+    std::int64_t data_under_way() const {
+        return data_.size() + data_in_runs_ - data_runs_.size() + (beyond_ ? beyond_->data.under_way : 0);
+    }
+    std::int64_t acks_under_way() const {
+        return acks_.size() + acks_in_runs_ - ack_runs_.size() + (beyond_ ? beyond_->acks.under_way : 0);
+    }
     // Of the records kept of packets under way.
     std::int64_t bytes() const {
-        return data_.bytes() + acks_.bytes() + blocks_.bytes() + stamps_.bytes() + delivered_.bytes() +
+        return data_.bytes() + data_runs_.bytes() + acks_.bytes() + ack_runs_.bytes() + blocks_.bytes() +
+               stamps_.bytes() + delivered_.bytes() +
                (beyond_ ? beyond_->data.packets.bytes() + beyond_->acks.packets.bytes() : 0);
     }
 
@@ -171,6 +228,19 @@ private:
         if (data_.empty()) arrivals_.set(head_, arrive_ns);
         return data_.emplace_back();
     }
+    // Those of a run that arrive one after another, of which the first is given.
+    void put_data(const DataPacket& first, const Stretch& come, Time sent_spacing) {
+        const Run& arrivals = come.arrivals;
+        DataPacket& packet = put_data(arrivals.first);
+        packet = first;
+        packet.arrive_ns = arrivals.first;
+        packet.sent_ns += come.place * sent_spacing;
+        packet.number += static_cast<std::uint32_t>(come.place);
+        packet.run = arrivals.count > 1;
+        if (arrivals.count == 1) return;
+        data_runs_.push_back({arrivals.count, sent_spacing, arrivals.spacing});
+        data_in_runs_ += arrivals.count;
+    }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {
         if (beside_.stamps) stamps_.push_back(one_way_ns);
@@ -179,6 +249,11 @@ private:
         AckPacket& packet = acks_.emplace_back();
         packet.arrive_ns = arrive_ns;
         return packet;
+    }
+    // The ACK that was put there last is the first of these.
+    void put_run(const AckRun& run) {
+        ack_runs_.push_back(run);
+        acks_in_runs_ += run.count;
     }
     // `first`: a layer's segment goes out for the first time.
     [[gnu::noinline, gnu::cold]] void tell_observers(const DataPacket& packet, std::int64_t number, bool first,
@@ -193,7 +268,12 @@ private:
     Link* link_;
     std::unique_ptr<Beyond> beyond_;  // points here: a wire stays where it is made
     BlockRing<DataPacket> data_;
+    BlockRing<PacketRun> data_runs_;  // of those of them that are a run
+    std::int64_t data_in_runs_ = 0;   // packets
+    RunPassage passage_;              // of the run at hand
     BlockRing<AckPacket> acks_;
+    BlockRing<AckRun> ack_runs_;  // likewise
+    std::int64_t acks_in_runs_ = 0;
     BlockRing<SackBlocks> blocks_;  // of each ACK that has any
     BlockRing<Time> stamps_;
     BlockRing<std::int64_t> delivered_;
