@@ -56,10 +56,9 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         runs_ = runs_ && sending_.subflow(s).flight.may_be_paced_only();
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
-    sends_first_ = alone_ = runs_ && links.size() == sending_.subflows();
+    sends_first_ = runs_ && links.size() == sending_.subflows();
     for (std::size_t s = 0; s < sending_.subflows(); ++s)
         sends_first_ = sends_first_ && sending_.subflow(s).flight.deaf();
-    if (alone_) sending_.set_alone();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -82,6 +81,10 @@ void Coded::begin(PacketLog* log) {
         log->read_with([this](std::size_t s, std::int64_t said, std::int64_t end) {
             return named(ranges_[s].read(Named::unpack(said), end));
         });
+    }
+    if (runs_ && wires_.size() == sending_.subflows()) {  // each has a link of its own
+        sending_.set_alone();
+        for (Wire& wire : wires_) wire.set_joining();
     }
     sending_.begin();
 }

@@ -79,7 +79,6 @@ private:
     Timers timers_, ack_timers_;
     bool runs_;
     bool sends_first_;  // all that comes back is only counted, over one subflow a link
-    bool alone_;        // a subflow a link
     Time last_deadline_ns_ = -1;
     BlockMap map_;
     BlockHeaders headers_;

@@ -95,6 +95,7 @@ public:
     void press(double factor) { press_ = factor; }         // of the control's pace
     void set_light(Time one_way) { tcp_.light_ns = one_way; }
     void set_part(double part) { tcp_.part = part; }
+    void join_alike() { packets_.set_joining(); }  // in its records
     void set_clock(const AnswerClock& clock) {
         clock_ = clock;
         answers_wait_ = clock.may_wait();

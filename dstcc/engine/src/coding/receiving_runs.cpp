@@ -13,6 +13,7 @@ bool CodedReceivingEnd::only_counts(const DataPacket& packet, std::int64_t packe
     const std::uint32_t number = block_in(packet.order), source = headers_.source[number];
     const BlockArrival& block = blocks_[number];
     // While a block is not closed, no repair of it is under way.
+    if (map_.words(number) > 1) return false;
     return block.decoded_ns >= 0 || source == 0 || block.packets + packets < source;
 }
 
@@ -65,12 +66,13 @@ std::int64_t CodedReceivingEnd::acknowledge_pairs(std::size_t i, std::int64_t nu
     if (to.reports) {
         if (to.told.back() != said.newest || to.told.front() != said.newest || to.passed > 0 || said.passed) return 0;
         const PlannedWay& own = to.reports->own;
-        const Time service = own.service_ns(bytes), busy = to.out.busy_ns();
-        const Time back = std::max(to.out.service_ns(bytes), static_cast<Time>(to.reports->slowest_back * bytes));
+        const Time takes = to.out.service_ns(bytes), planned = own.service_ns(bytes), busy = to.out.busy_ns();
+        if (takes < 0 || !own.rate().steady()) return 0;
+        const Time back = std::max(takes, static_cast<Time>(to.reports->slowest_back * bytes));
         const Time next = rest_after(back);
         if (std::max(to.report_ns, busy) > times.first || std::max(next, back) > times.spacing) return 0;
         const auto outage = own.outage_after(times.first);
-        if (outage != own.outages().end() && outage->first <= times.last() + service) return 0;
+        if (outage != own.outages().end() && outage->first <= times.last() + planned) return 0;
         const Time before = to.one_way_ns;  // the less it is, the fewer are named
         to.one_way_ns = least;
         const bool same = named_next(to).count == said.count;

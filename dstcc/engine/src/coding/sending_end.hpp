@@ -119,7 +119,10 @@ public:
     bool hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns);
     bool send_next(Time now, std::size_t s);
     // Each of its subflows has a link of its own.
-    void set_alone() { alone_on_links_ = true; }
+    void set_alone() {
+        alone_on_links_ = true;
+        for (Subflow& subflow : subflows_) subflow.flight.join_alike();
+    }
     // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
     bool send_on(Time until);
     Time now() const { return now_; }

@@ -30,11 +30,11 @@ public:
     }
 
     [[gnu::always_inline]] void push_back(const SentPacket& packet) {
-        if (__builtin_expect(runs_.empty(), 1))
-            singles_.emplace_back() = packet;
-        else
-            push_run(packet, 0, 1);
+        if (__builtin_expect(joins_, 0)) return join(packet);
+        singles_.emplace_back() = packet;
     }
+    // From now on those that are alike are one record.
+    void set_joining() { joins_ = true; }
     void push_run(const SentPacket& first, Time spacing, std::int64_t count) {
         if (runs_.empty()) end_ = apart();
         runs_.push_back({first, spacing, count});
@@ -77,6 +77,21 @@ private:
         Time spacing;
         std::int64_t count;
     };
+    void join(const SentPacket& packet) {
+        if (!runs_.empty()) {
+            Record& last = runs_.back();
+            const SentPacket& first = last.first;
+            const Time distance = packet.sent_ns - first.sent_ns - (last.count - 1) * last.spacing;
+            if (first.block == packet.block && first.object == packet.object && first.bytes == packet.bytes &&
+                first.flags == packet.flags && (last.count == 1 || distance == last.spacing)) {
+                last.spacing = distance;
+                ++last.count;
+                ++end_;
+                return;
+            }
+        }
+        push_run(packet, 0, 1);
+    }
     void shorten(std::int64_t by) {
         if ((runs_.front().count -= by) == 0) runs_.pop_front();
     }
@@ -85,6 +100,7 @@ private:
     BlockRing<Record> runs_;
     std::int64_t in_runs_ = 0;  // went from there without ever standing by themselves
     std::int64_t end_ = 0;      // where there are runs
+    bool joins_ = false;
 };
 
 }  // namespace dstcc

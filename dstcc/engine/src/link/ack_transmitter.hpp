@@ -47,7 +47,8 @@ public:
         }
     }
 
-    Time service_ns(std::uint32_t bytes) const { return up_->service_ns(bytes); }
+    // How long the uplink takes for so many bytes; -1: its rate changes.
+    Time service_ns(std::uint32_t bytes) const { return up_->steady_rate() ? up_->service_ns(bytes) : -1; }
     // Until when what was put on its way keeps the uplink.
     Time busy_ns() const { return up_->busy_ns(); }
 

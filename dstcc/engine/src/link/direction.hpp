@@ -96,6 +96,7 @@ public:
         return steady_rate_ ? now + excess : std::max(steps_.finish(now, excess), now + 1);
     }
 
+    bool steady_rate() const { return steady_rate_; }
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
     Time busy_ns() const { return busy_ns_; }  // until when what was put on the line keeps it

@@ -39,6 +39,10 @@ public:
             DataPacket packet{};
             fill(packet);
             wire.send_beyond(packet, bytes + header_bytes);
+        } else if (__builtin_expect(wire.joins_, 0)) {
+            DataPacket packet{};
+            fill(packet);
+            wire.join(packet);
         } else {
             fill(wire.put_data(passage.arrive_ns));
         }

@@ -43,6 +43,9 @@ public:
         observed_ = observers.any();
     }
 
+    // Data packets that are alike are one record.
+    void set_joining() { joins_ = true; }
+
     // The packet that arrives next; it lies there until it is popped.
     const DataPacket& front_data() { return data_.front(); }
     // When the next one arrives, which its head is to be told.
@@ -228,6 +231,29 @@ private:
         if (data_.empty()) arrivals_.set(head_, arrive_ns);
         return data_.emplace_back();
     }
+    // A packet that may go on with the last one's run.
+    void join(const DataPacket& packet) {
+        if (!data_.empty() && packet.object != UINT32_MAX) {
+            DataPacket& last = data_.back();
+            const PacketRun run = last.run != 0 ? data_runs_.back() : PacketRun{1, 0, 0};
+            const Time spacing = packet.arrive_ns - last.arrive_ns - (run.count - 1) * run.spacing;
+            const Time sent_spacing = packet.sent_ns - last.sent_ns - (run.count - 1) * run.sent_spacing;
+            const auto next = last.number + static_cast<std::uint32_t>(run.count);
+            if (last.object == packet.object && last.order == packet.order && last.bytes == packet.bytes &&
+                next == packet.number &&
+                (run.count == 1 || (spacing == run.spacing && sent_spacing == run.sent_spacing))) {
+                if (last.run == 0) {
+                    last.run = 1;
+                    ++data_in_runs_;
+                    data_runs_.push_back({1, 0, 0});
+                }
+                data_runs_.back() = {run.count + 1, sent_spacing, spacing};
+                ++data_in_runs_;
+                return;
+            }
+        }
+        put_data(packet.arrive_ns) = packet;
+    }
     // Those of a run that arrive one after another, of which the first is given.
     void put_data(const DataPacket& first, const Stretch& come, Time sent_spacing) {
         const Run& arrivals = come.arrivals;
@@ -279,7 +305,7 @@ private:
     BlockRing<std::int64_t> delivered_;
     QuickHeads arrivals_, answers_;
     std::size_t head_;
-    bool observed_ = false;
+    bool observed_ = false, joins_ = false;
     Beside beside_;
     WireObservers observers_;
     std::map<std::int64_t, int> drops_;  // LinkConfig::drops still to come
