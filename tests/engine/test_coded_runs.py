@@ -99,6 +99,19 @@ CHANGED: dict[str, EngineConfig] = {
         replace(path(), unannounced_ns=((net.ns(12.3), net.ns(22.9)),)), path()
     ),
     "a delay that grows": mission(RISING, path()),
+    "reports over an uplink that slows down": mission(
+        replace(path(), up_rate_t_ns=(0, net.ns(4.5), net.ns(31)), up_rate_share=(1.0, 0.05, 0.5)),
+        law="paced",
+    ),
+    "reports in contacts of an uplink": mission(
+        replace(path(), up_outages_ns=((net.ns(5), net.ns(8.3)), (net.ns(20), net.ns(22)))),
+        path(),
+        law="paced",
+    ),
+    "ACKs that wait for others": mission(replace(path(), up_rate_bps=0.02 * RATE_BPS), path()),
+    "repair that comes before source packets": mission(
+        path(loss=LOSSES["packet"]), net.link(RATE_BPS, 4 * RTT_S, loss=LOSSES["packet"])
+    ),
     "somebody's datagrams": mission(replace(path(), cross_traffic=(CrossTraffic(1e6),))),
 }
 TOO_MUCH: dict[str, EngineConfig] = {
@@ -123,6 +136,15 @@ def test_where_not_all_can_be_sent_each_choice_is_the_same(law: str, monkeypatch
     _, runs = both(monkeypatch, TOO_MUCH[law])
     assert runs.objects.given_up.any()
     assert runs.totals.run_packets > 0.9 * runs.totals.data_packets
+
+
+def test_packets_that_come_later_than_an_ack_is_put_off_have_one_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full packet takes 60 ms, and an ACK waits for a second one for 40."""
+    packets, runs = both(monkeypatch, mission(path(), rate_bps=RATE_BPS / 60))
+    assert runs.totals.run_packets > 0.4 * packets.totals.data_packets
+    assert packets.totals.rtt_samples > 0.9 * packets.totals.data_packets
 
 
 BY_PACKET: dict[str, EngineConfig] = {
