@@ -127,8 +127,7 @@ void CodedSendingEnd::put(std::size_t s, const Run& times, std::uint32_t block, 
     const std::uint32_t order = in_block(block, 0);
     const std::int64_t number = subflow.flight.append(times, order, object, full);
     const DataPacket first{0,     times.first, static_cast<std::uint32_t>(number),     object,
-                           order, full,        static_cast<std::uint16_t>(s & 0x3FFF), 0,
-                           0};
+                           order, full,        static_cast<std::uint16_t>(s & 0x7FFF), 0};
     for (const auto& [wait_ns, packets] : subflow.out.send(times, first, header_bytes_)) waits_.add(wait_ns, packets);
     subflow.sent += times.count;
 }

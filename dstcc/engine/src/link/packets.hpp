@@ -12,9 +12,8 @@ struct DataPacket {
     std::uint32_t number;         // low bits of the segment number
     std::uint32_t object, order;  // the layer, and the segment's place in its ordering domain
     std::uint16_t bytes;          // payload; 0 for a SYN
-    std::uint16_t sender : 14;
-    std::uint16_t pushed : 1;  // ends a write of the program (PSH)
-    std::uint16_t run : 1;     // others follow it that are like it: a PacketRun
+    std::uint16_t sender : 15;
+    std::uint16_t pushed : 1;  // ends a write of the program (PSH); of coded packets: the first of a PacketRun
 };
 static_assert(sizeof(DataPacket) == 32, "the memory budget counts on it");
 

@@ -25,9 +25,8 @@ public:
                           object,
                           order,
                           bytes,
-                          static_cast<std::uint16_t>(sender & 0x3FFF),
-                          static_cast<std::uint16_t>(pushed),
-                          0};
+                          static_cast<std::uint16_t>(sender & 0x7FFF),
+                          static_cast<std::uint16_t>(pushed)};
             };
         if (wire.observed_) {
             DataPacket seen{};

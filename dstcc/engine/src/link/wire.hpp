@@ -55,10 +55,10 @@ public:
         return data_.empty() ? kNever : data_.front().arrive_ns;
     }
     // As many as are one record with it arrive at equal distances; of these, so many are taken.
-    PacketRun front_run() { return data_.front().run != 0 ? data_runs_.front() : PacketRun{1, 0, 0}; }
+    PacketRun front_run() { return data_.front().pushed != 0 ? data_runs_.front() : PacketRun{1, 0, 0}; }
     Time pop_data(std::int64_t count) {
         DataPacket& front = data_.front();
-        if (front.run == 0) return pop_data();
+        if (front.pushed == 0) return pop_data();
         PacketRun& run = data_runs_.front();
         data_in_runs_ -= count;
         run.count -= count;
@@ -75,7 +75,7 @@ public:
     std::int64_t arriving(Time until) const {
         std::int64_t packets = 0, run = data_runs_.begin();
         for (std::int64_t i = data_.begin(); i < data_.end() && data_[i].arrive_ns <= until; ++i)
-            packets += data_[i].run != 0 ? data_runs_[run++].count : 1;
+            packets += data_[i].pushed != 0 ? data_runs_[run++].count : 1;
         return packets;
     }
     // When the nth record of what is under way arrives; kNever if there are not so many.
@@ -235,15 +235,15 @@ private:
     void join(const DataPacket& packet) {
         if (!data_.empty() && packet.object != UINT32_MAX) {
             DataPacket& last = data_.back();
-            const PacketRun run = last.run != 0 ? data_runs_.back() : PacketRun{1, 0, 0};
+            const PacketRun run = last.pushed != 0 ? data_runs_.back() : PacketRun{1, 0, 0};
             const Time spacing = packet.arrive_ns - last.arrive_ns - (run.count - 1) * run.spacing;
             const Time sent_spacing = packet.sent_ns - last.sent_ns - (run.count - 1) * run.sent_spacing;
             const auto next = last.number + static_cast<std::uint32_t>(run.count);
             if (last.object == packet.object && last.order == packet.order && last.bytes == packet.bytes &&
                 next == packet.number &&
                 (run.count == 1 || (spacing == run.spacing && sent_spacing == run.sent_spacing))) {
-                if (last.run == 0) {
-                    last.run = 1;
+                if (last.pushed == 0) {
+                    last.pushed = 1;
                     ++data_in_runs_;
                     data_runs_.push_back({1, 0, 0});
                 }
@@ -262,7 +262,7 @@ private:
         packet.arrive_ns = arrivals.first;
         packet.sent_ns += come.place * sent_spacing;
         packet.number += static_cast<std::uint32_t>(come.place);
-        packet.run = arrivals.count > 1;
+        packet.pushed = arrivals.count > 1;
         if (arrivals.count == 1) return;
         data_runs_.push_back({arrivals.count, sent_spacing, arrivals.spacing});
         data_in_runs_ += arrivals.count;
