@@ -7,6 +7,8 @@ namespace dstcc {
 
 namespace {
 
+constexpr std::int64_t kFew = 4;  // of which each by itself costs no more
+
 std::vector<Range> named(const PacketAck& ack) { return {ack.ranges, ack.ranges + ack.count}; }
 
 }  // namespace
@@ -134,8 +136,8 @@ Time Coded::take_until(Time& to) {
         do {
             const DataPacket packet = wire.front_data();
             PacketRun run = wire.front_run();
-            if (run.count > 1) run.count = Run{arrival, run.spacing, run.count}.until(to);
-            if (run.count > 1 && counts_only(link, packet, run)) {
+            if (run.count >= kFew) run.count = Run{arrival, run.spacing, run.count}.until(to);
+            if (run.count >= kFew && counts_only(link, packet, run)) {
                 run.count = receiving_.handle_run(packet, run);
             } else {
                 run.count = 1;
@@ -256,8 +258,8 @@ void Coded::count(Time until) {
             if (answers_.at(l) < answers_.at(link)) link = l;
         const Time at = answers_.at(link);
         if (at > until) return;
-        if (count_alike(until)) continue;
         Wire& wire = wires_[link];
+        if (wire.front_acks().count >= kFew && count_alike(until)) continue;
         const AckPacket packet = wire.front_ack();
         const Time one_way = wire.front_stamp();
         wire.pop_acks(1);
