@@ -183,6 +183,13 @@ def test_what_waits_beside_free_subflows_is_offered_to_them_with_each_ack(
     both(monkeypatch, by_random(draw_trial, 785, "open-loop"))
 
 
+def test_reports_take_as_long_as_an_uplink_whose_rate_changes_lets_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its rate falls to a fraction while packets come at equal distances."""
+    both(monkeypatch, by_random(lambda _, number: changing_trial(7, number), 1535, "paced"))
+
+
 @pytest.mark.parametrize("law", ["open-loop", "paced"])
 @pytest.mark.parametrize(
     "first", [5, *(pytest.param(first, marks=pytest.mark.slow) for first in (305, 605, 905))]
