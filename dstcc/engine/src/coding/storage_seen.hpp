@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "coding/loss_heard.hpp"
-#include "link/planned_path.hpp"
+#include "link/answer_clock.hpp"
 
 namespace dstcc {
 
