@@ -289,6 +289,8 @@ class TcpConstants:
     uptime_s: float = 0.0
     """What the machine's ticks count when the run starts, as time: where its timer wheel stands. Linux boots at
     -300 s."""
+    look_s: float = 0.0
+    """How often a program that writes ahead to ``linux`` or ``linux-6.1`` looks what it can write; 0: at each event."""
     ledbat_target_s: float = 0.1
     """The one-way queueing delay that LEDBAT keeps (RFC 6817 section 2.3)."""
     ledbat_minute_s: float = 60.0
@@ -691,7 +693,7 @@ class Trace:
     bytes: NDArray[np.int32]
     """Payload."""
     object: NDArray[np.int32]
-    """The layer, by its row in :class:`Objects`; -1 for SYNs, ACKs and background flows."""
+    """The layer, by its row in :class:`Objects`, of several the first; -1 for SYNs, ACKs and background flows."""
     order: Int64Array
     """The segment's place in its ordering domain, counted in segments; -1 likewise. Of ``ltp`` the matrix, if it is of
     one."""
@@ -704,9 +706,18 @@ class Trace:
     senders: int
     range_row: Int64Array
     """Of ``coded``, whose ACKs name ranges of numbers: the ACK's row; rising. Of ``ltp``, whose checkpoints name the
-    segments they ask about, and whose reports their scope and then what came of it."""
+    segments they ask about, and whose reports their scope and then what came of it. Of ``tcp`` the row of a segment
+    that has bytes of several layers."""
     ranges: Int64Array
-    """Shape (len(range_row), 2): begin and end, which is not in it."""
+    """Shape (len(range_row), 2): begin and end, which is not in it; of ``tcp`` a layer, as in ``object``, and its
+    bytes."""
+
+    def layers_in(self, row: int) -> list[tuple[int, int]]:
+        """The layers in a segment of ``tcp``, as ``object`` has them, each with its bytes."""
+        first, end = self.range_row.searchsorted((row, row + 1))
+        if first == end:
+            return [(int(self.object[row]), int(self.bytes[row]))]
+        return [(layer, size) for layer, size in self.ranges[first:end].tolist()]
 
 
 class Ends(NamedTuple):

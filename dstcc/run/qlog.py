@@ -141,8 +141,7 @@ def _packets(of: Connection, names: _Names, mss_bytes: int) -> Iterator[Event]:
         if event == DATA_SENT:
             header = {"packet_type": kind, "packet_number": left[sender] if ltp else number}
             left[sender] += 1
-            frame = _segment if ltp else _frame
-            frames = [] if syn else [frame(of, row, size, mss_bytes)]
+            frames = [] if syn else [_segment(of, row, size, mss_bytes)] if ltp else _frames(of, row, size)
             sent = {"header": header, "raw": {"length": size}, "frames": frames, "fate": FATES[fate]}
             yield _record(t_ns, names.group(sender), names.sent, sent)
         elif event == ACK_ARRIVED:
@@ -160,15 +159,20 @@ def _layer(of: Connection, row: int) -> int:
     return int(of.layer[which]) if which >= 0 else which
 
 
-def _frame(of: Connection, row: int, size: int, _mss_bytes: int) -> dict[str, Any]:
-    """A layer's bytes; of coded layers also repair, by its block, or a probe."""
+def _frames(of: Connection, row: int, size: int) -> list[dict[str, Any]]:
+    """Layers' bytes; of coded layers also repair, by its block, or a probe."""
     trace, which = of.trace, _layer(of, row)
     order = int(trace.order[row])
+    if trace.transport == "tcp":
+        return [
+            {"frame_type": "stream", "stream_id": int(of.layer[one]) if one >= 0 else one, "length": count}
+            for one, count in trace.layers_in(row)
+        ]
     if which >= 0 or trace.transport != "coded" or trace.sender[row] >= trace.senders:
-        return {"frame_type": "stream", "stream_id": which, "length": size}
+        return [{"frame_type": "stream", "stream_id": which, "length": size}]
     if order == PROBES:
-        return {"frame_type": "ping"}
-    return {"frame_type": "repair", "block": order & (1 << WORD_AT) - 1, "length": size}
+        return [{"frame_type": "ping"}]
+    return [{"frame_type": "repair", "block": order & (1 << WORD_AT) - 1, "length": size}]
 
 
 def _segment(of: Connection, row: int, size: int, mss_bytes: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The simulator beside the kernel: the same transfers and missions on both, in a table.
 
     python -m experiments.fidelity -o DIR [--grid NAME].. [--congestion NAME].. [--rtt S].. [--loss P].. [--links N]..
-        [--seeds N] [--longer N] [--finer N] [--whole] [--window] [--bursts] [--simulator-only]
+        [--seeds N] [--longer N] [--finer N] [--whole] [--window] [--simulator-only]
 
 Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
 runs on the kernel has changed). The table is ``DIR/fidelity.md``. Files of these names that are not its own stay, and
@@ -82,15 +82,12 @@ def compare(
     *,
     whole: bool = False,
     window: bool = False,
-    bursts: bool = False,
 ) -> list[CellRow]:
     """Simulate the cells of the kernel's runs, by :data:`SIMULATED_SEEDS` or each ``seeds`` times."""
 
     def simulate(cell: Cell) -> list[Seen]:
         count = seeds or SIMULATED_SEEDS[cell.grid]
-        return [
-            simulated(cell, seed, whole=whole, window=window, bursts=bursts) for seed in range(1, count + 1)
-        ]
+        return [simulated(cell, seed, whole=whole, window=window) for seed in range(1, count + 1)]
 
     return [row_of(cell, simulate(cell), list(kernel.values())) for cell, kernel in runs.items()]
 
@@ -137,11 +134,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--window", action="store_true", help="give the simulator's receiver the kernel's window"
     )
-    parser.add_argument(
-        "--bursts",
-        action="store_true",
-        help="end the simulator's segments where MPTCP's bursts end, in transfers",
-    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--simulator-only", type=Path, metavar="FILE", help="take the kernel's runs from FILE, run none"
@@ -168,7 +160,7 @@ def main() -> int:
         else:
             carry = partial(carried, finer=options.finer, whole=options.whole)
             runs = run(cells, options.seeds, kept_in, options.jobs, carry)
-        rows = compare(runs, whole=options.whole, window=options.window, bursts=options.bursts)
+        rows = compare(runs, whole=options.whole, window=options.window)
         lines = [*tables(rows), *summary(rows)]
         options.output.mkdir(parents=True, exist_ok=True)
         atomic_write(page, "\n".join(lines) + "\n", replaces=PAGE)

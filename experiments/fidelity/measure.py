@@ -12,7 +12,7 @@ from dstcc_kernel.plan import TICKS_PER_RTT, job_of
 from dstcc_kernel.source import RELEASES
 
 from dstcc import engine
-from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, Objects
+from dstcc.engine import EngineConfig, EngineResult
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
@@ -23,9 +23,9 @@ LOOKS_PER_RTT = 20
 """A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks."""
 GUEST_JIFFY_S = 0.01
 """The guest's HZ is 100."""
-BURST_BYTES = 2 * (32_768 - 40)
-"""What MPTCP gives to a subflow before it chooses anew (__subflow_push_pending() of net/mptcp/protocol.c): pages less
-their heads (mptcp_data_frag) until MPTCP_SEND_BURST_SIZE, 65,428 bytes, is spent."""
+GUEST_UPTIME_S = -298.99924
+"""Where the guest's ticks stand as a trial begins, by the repeats of its SYNs. MPTCP's own timer goes by them, and a
+tick decides whether a subflow that joins repeats what another has in flight."""
 
 
 class Seen(NamedTuple):
@@ -39,18 +39,16 @@ class Seen(NamedTuple):
     """Of missions only."""
 
 
-def simulated(
-    cell: Cell, seed: int, *, whole: bool = False, window: bool = False, bursts: bool = False
-) -> Seen:
+def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = False) -> Seen:
     """A cell by the engine, which schedules a stream over several links as Linux does; ``window``: with the kernel's
-    receive window, which is one for all subflows, and without which the receiver has none; ``bursts``: a transfer in
-    layers of :data:`BURST_BYTES`, so that segments end where a subflow's share does on the kernel."""
+    receive window, which is one for all subflows, and without which the receiver has none."""
     scenario, setup = _drawn(cell, seed, whole=whole)
-    if bursts and not cell.judged:
-        setup = replace(setup, objects=_in_bursts(setup.objects))
     config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
+    if cell.judged and cell.mode == "stream":
+        look_s = job_of(config, program=Path()).tick_ns / 1e9
+        constants = replace(constants, uptime_s=GUEST_UPTIME_S, look_s=look_s)
     config = replace(config, transport=replace(config.transport, constants=constants))
     if window:
         release = RELEASES[cell.kernel]
@@ -73,13 +71,6 @@ def _drawn(cell: Cell, seed: int, *, whole: bool) -> tuple[Scenario, TrialSetup]
         segments = np.maximum(1, np.rint(setup.objects.payload_bytes / setup.mss_bytes)).astype(np.int64)
         setup = replace(setup, objects=replace(setup.objects, payload_bytes=segments * setup.mss_bytes))
     return scenario, setup
-
-
-def _in_bursts(objects: Objects) -> Objects:
-    """What is written at once, and has no deadline, in layers of a burst each."""
-    count = -(-int(objects.payload_bytes.sum()) // BURST_BYTES)
-    same = np.zeros(count, dtype=np.int64)
-    return Objects(np.arange(count), same, same + BURST_BYTES, same, same + NEVER_NS)
 
 
 def _scheduler(cell: Cell) -> str:

@@ -449,9 +449,15 @@ def _placed(rows: list[StateRow], result: EngineResult, objects: Objects, layers
     trace, steps = result.trace, result.steps
     assert trace is not None and steps is not None
     sent = (trace.event == 0) & (trace.syn == 0) & (trace.object >= 0)
-    layer, flights = objects.layer[trace.object[sent]].tolist(), steps.inflight_segments.tolist()
-    times, senders = trace.t_ns[sent].tolist(), trace.sender[sent].tolist()
-    sizes = list(zip(trace.number[sent].tolist(), trace.bytes[sent].tolist(), layer, strict=True))
+    times, senders, flights = (
+        trace.t_ns[sent].tolist(),
+        trace.sender[sent].tolist(),
+        steps.inflight_segments.tolist(),
+    )
+    numbers, sizes = (
+        trace.number[sent].tolist(),
+        [trace.layers_in(row) for row in np.flatnonzero(sent).tolist()],
+    )
     begun: set[int] = set()
     events: list[tuple[int, int, int, int]] = []
     for k, row in enumerate(
@@ -469,10 +475,12 @@ def _placed(rows: list[StateRow], result: EngineResult, objects: Objects, layers
             row = replace(rows[k], flight=flights[k], placed=placed)
         else:
             row = replace(last[lane], t_ns=t, flight=last[lane].flight + 1)
-            number, count, of = sizes[k]
-            if number >= beyond.get(lane, 0):
-                beyond[lane] = number + 1
-                row = replace(row, placed=(*row.placed[:of], row.placed[of] + count, *row.placed[of + 1 :]))
+            if numbers[k] >= beyond.get(lane, 0):
+                beyond[lane] = numbers[k] + 1
+                more = list(row.placed)
+                for one, count in sizes[k]:
+                    more[int(objects.layer[one])] += count
+                row = replace(row, placed=tuple(more))
         last[lane] = row
         done.append(row)
     return done

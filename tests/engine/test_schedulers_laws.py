@@ -447,7 +447,8 @@ def test_linux_levels_queueing_times_and_not_windows():
 
 
 def test_linux_61_gives_a_subflow_64_kib_at_a_time():
-    """65,428 bytes are 44.8 segments of 1,460: a run of 45 on one subflow, then those of the other."""
+    """65,428 bytes are 44.8 segments of 1,460: a run of 45 on one subflow, then those of the other. A layer that a page
+    of 32 KiB divides may go on both."""
     links = (net.link(12e6, 0.5), net.link(12e6, 0.5))
     segments = net.live(4000, (net.MSS,), chunk_s=1e-6)
     knobs = {"scheduler": "linux-6.1", "parameters": net.windows(400, 400), "duration_s": 60}
@@ -455,7 +456,7 @@ def test_linux_61_gives_a_subflow_64_kib_at_a_time():
     turns = np.flatnonzero(np.diff(on)) + 1
     runs = np.diff(turns)
     assert len(runs) > 20
-    assert (runs % 45 == 0).all() and (runs == 45).any()
+    assert (np.abs((runs + 22) % 45 - 22) <= 1).all() and np.mean(runs == 45) > 0.5
 
 
 def carriers(scheduler: str) -> list[set[int]]:

@@ -168,9 +168,10 @@ void bind_receivers(py::module_& m) {
         .def("segment", [](OrderingDomain& domain, Time now, std::uint32_t order, std::uint32_t object,
                            std::uint16_t bytes) {
             std::vector<std::tuple<std::uint32_t, std::uint16_t, Time>> delivered;
-            const auto place = domain.handle_segment(
-                now, order, object, bytes,
-                [&](std::uint32_t o, std::uint16_t b, Time wait) { delivered.emplace_back(o, b, wait); });
+            const auto place = domain.handle_segment(now, order, object, bytes,
+                                                     [&](std::uint32_t, std::uint32_t o, std::uint16_t b, Time wait) {
+                                                         delivered.emplace_back(o, b, wait);
+                                                     });
             using Place = OrderingDomain::Place;
             const char* said = place == Place::kDuplicate ? "duplicate" : place == Place::kHeld ? "held" : "delivered";
             return std::pair(said, delivered);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from dstcc import engine
@@ -24,7 +23,6 @@ def config_of(
     *,
     whole: bool = False,
     window: bool = False,
-    bursts: bool = False,
 ) -> EngineConfig:
     seen: list[EngineConfig] = []
     simulate = engine.simulate
@@ -34,7 +32,7 @@ def config_of(
         return simulate(config)
 
     monkeypatch.setattr(engine, "simulate", keep)
-    measure.simulated(cell, seed, whole=whole, window=window, bursts=bursts)
+    measure.simulated(cell, seed, whole=whole, window=window)
     return seen[-1]
 
 
@@ -51,23 +49,6 @@ def test_layers_are_whole_segments_where_that_is_asked(monkeypatch: pytest.Monke
     assert sorted(set(as_they_are)) == [19_920, 39_840, 119_520]
     segments = config_of(alone, monkeypatch, whole=True).objects.payload_bytes / 1460
     assert sorted(set(segments)) == [14, 27, 82]
-
-
-def test_with_bursts_a_transfers_segments_end_where_a_subflows_share_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Pages of 32,768 bytes less 40 until 65,428 are spent: two, which are 44 segments of 1,460 and one of 1,216."""
-    cell = TRANSFER._replace(links=2, length_rtts=20)
-    (whole,) = config_of(cell, monkeypatch).objects.payload_bytes
-    config = config_of(cell, monkeypatch, bursts=True)
-    payload = config.objects.payload_bytes
-    assert set(payload) == {65_456} and 0 <= payload.sum() - whole < 65_456
-    assert set(config.objects.release_ns) == {0}
-    trace = engine.simulate(replace(config, trace=True)).trace
-    assert trace is not None
-    assert set(trace.bytes[(trace.event == 0) & (trace.syn == 0) & (trace.object >= 0)]) == {1_460, 1_216}
-    live = config_of(STREAM, monkeypatch, bursts=True).objects
-    assert np.array_equal(live.payload_bytes, config_of(STREAM, monkeypatch).objects.payload_bytes)
 
 
 def test_a_queue_counts_packets_as_netems_does(monkeypatch: pytest.MonkeyPatch) -> None:

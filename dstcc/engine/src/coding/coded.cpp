@@ -79,7 +79,7 @@ void Coded::begin(PacketLog* log) {
     log_ = log;
     if (log != nullptr) {
         runs_ = sends_first_ = false;
-        for (Wire& wire : wires_) wire.observe({log, nullptr});
+        for (Wire& wire : wires_) wire.observe({log, nullptr, nullptr});
         log->read_with([this](std::size_t s, std::int64_t said, std::int64_t end) {
             return named(ranges_[s].read(Named::unpack(said), end));
         });

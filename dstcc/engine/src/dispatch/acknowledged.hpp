@@ -12,13 +12,17 @@ namespace dstcc {
 
 class Acknowledged {
 public:
-    Acknowledged(std::size_t domains, std::size_t layers) : domains_(domains), bytes_(layers, 0) {}
+    Acknowledged(std::size_t domains, const LayerHeaders& headers)
+        : headers_(headers),
+          domains_(domains),
+          bytes_(headers.domain.size(), 0) {}
     void handle_ack(std::size_t domain, const Acked& segment) {
         Domain& of = domains_[domain];
         if (segment.order < of.next) return;  // a copy of what was acknowledged
         of.apart.emplace(segment.order, segment);
         for (auto first = of.apart.begin(); first != of.apart.end() && first->first == of.next; ++of.next) {
-            bytes_[first->second.object] += first->second.bytes;
+            headers_.each({first->first, first->second.object, first->second.bytes},
+                          [&](std::uint32_t object, std::uint16_t bytes) { bytes_[object] += bytes; });
             first = of.apart.erase(first);
         }
     }
@@ -29,6 +33,7 @@ private:
         std::uint32_t next = 0;
         std::map<std::uint32_t, Acked> apart;  // acknowledged from there on, by order
     };
+    const LayerHeaders& headers_;
     std::vector<Domain> domains_;
     std::vector<std::int64_t> bytes_;
 };

@@ -8,10 +8,11 @@ namespace dstcc {
 
 constexpr std::int64_t kWrite = 256 << 10;  // bytes: kStretch of kernel-cc/transfer/payloads.hpp
 
-bool Dispatcher::begins_write(std::uint32_t object) const {
-    const std::int64_t offset = layers_[object].offset;
-    return offset == 0 || offset / kWrite != (offset - transport_.mss_bytes) / kWrite;
+std::int64_t Dispatcher::write_left(std::uint32_t object) const {
+    return std::min(unsent_bytes(object), kWrite - layers_[object].offset % kWrite);
 }
+
+bool Dispatcher::begins_write(std::uint32_t object) const { return layers_[object].offset % kWrite == 0; }
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {

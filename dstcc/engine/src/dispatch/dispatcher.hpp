@@ -54,11 +54,11 @@ public:
     bool layer_first() const { return transport_.layer_first || scheduler_->order() != Order::kOldestFirst; }
     std::size_t outlets() const { return subflows_.size(); }
     const Subflow& sender(std::size_t s) const { return subflows_[s].sender; }
-    // When TCP's timer of a subflow runs out, that of its SYN's repeat before there is an answer; kNever: none runs.
+    // When TCP's timer of a subflow is due, that of its SYN's repeat before there is an answer; kNever: none runs.
     Time timer(std::size_t s) const {
         const Outlet& subflow = subflows_[s];
         if (subflow.sender.established()) return subflow.sender.next_timer();
-        return subflow.syns > 0 && subflow.handshake_rtt_ns < 0 ? subflow.syn_at : kNever;
+        return subflow.syns > 0 && subflow.handshake_rtt_ns < 0 ? subflow.syn_due : kNever;
     }
     const LayerSending& layer(std::uint32_t object) const { return layers_[object]; }
     std::int64_t unsent_bytes(std::uint32_t object) const {
@@ -93,7 +93,8 @@ public:
     }
     bool next_unbound(SubflowSet& ready, std::uint32_t& object);
     int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
-    bool begins_write(std::uint32_t object) const;  // a program's that writes layers one by one
+    bool begins_write(std::uint32_t object) const;        // a program's that writes layers one by one
+    std::int64_t write_left(std::uint32_t object) const;  // bytes of the one that is begun
     int pick_by_paths(SubflowSet ready);
     bool may_wait() const { return may_wait_; }
     int assign(std::uint32_t object);  // a pinning scheduler's choice for a whole layer
@@ -115,7 +116,15 @@ public:
     }
     std::int64_t planned_payload() const { return planned_payload_; }
     // The next segment of a layer that waits, for later; the layer waits no longer when it was the last.
-    Cut cut(std::size_t s, std::uint32_t object);
+    Cut cut(std::size_t s, std::uint32_t object) { return cut(s, object, transport_.mss_bytes); }
+    Cut cut(std::size_t s, std::uint32_t object, std::int64_t most_bytes);
+    // Of a layer that waits so many bytes more, in the segment that was cut last and has not been put.
+    void extend(std::size_t s, Cut& segment, std::uint32_t object, std::int64_t bytes);
+    // Call f(object, bytes) for each layer in a segment.
+    template <class F>
+    void each_layer(const Cut& segment, F&& f) const {
+        headers_.each({segment.order, segment.object, segment.bytes}, f);
+    }
     void put_cut(std::size_t s, const Cut& segment);             // for the first time
     std::int64_t send_new(std::size_t s, std::uint32_t object);  // both; returns the segment's number
     // One segment of a layer after another, for as long as nothing else could have come to be chosen.
@@ -171,11 +180,13 @@ private:
     void send_burst(std::size_t s, Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
     std::uint32_t& order_of(Outlet& subflow, std::uint32_t object);
     void note_first(std::size_t s, LayerSending& layer);
+    void note_cut(std::uint32_t object, std::int64_t bytes);
+    void note_again(std::size_t s, const Cut& segment);
     void cut_whole(std::uint32_t object);
     void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
                         std::int64_t number);
-    Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
-    std::int64_t put(std::size_t s, Outlet& subflow, LayerSending& layer, const Cut& segment);
+    Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t most_bytes);
+    std::int64_t put(std::size_t s, Outlet& subflow, const Cut& segment);
     void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
     void refresh(std::size_t s, const Subflow& sender);
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kWrittenAhead =
     8;  // windows' share that a connection holds unsent: kFill of kernel-cc/transfer/sender.cpp
+constexpr std::size_t kNone = SIZE_MAX;
 
 class Planned final : public Strategy {
 public:
@@ -25,27 +26,15 @@ public:
 
     void handle_release(std::uint32_t object) override { d_.wait(object); }
 
-    // What was planned goes first; more is planned only when a subflow with room has nothing.
+    // What was planned goes first; more is planned only when a subflow with room has nothing. What a write gives to a subflow goes
+    // once another one is chosen, or the write ends (mptcp_push_release()).
     void offer() override {
         for (;;) {
-            if (const SubflowSet planned = d_.ready() & busy_) {
+            const SubflowSet filling = filling_ == kNone ? 0 : bit(filling_);
+            if (const SubflowSet planned = d_.ready() & busy_ & ~filling)
                 send_front(static_cast<std::size_t>(lowest(planned)));
-                continue;
-            }
-            if (ahead_ ? !writing_ && !room_ahead() : d_.usable() == 0) return;
-            if (!d_.room_at_receiver()) return d_.note_blocked();
-            std::uint32_t object = written_;
-            const SubflowSet all = d_.fresh() != 0 ? d_.fresh() : d_.established();
-            SubflowSet timely = all;
-            if ((!begun_ || d_.layer(object).given_up) && !d_.next_unbound(timely, object)) return;
-            // One that plans ahead stands for a kernel, which knows of no deadlines.
-            const int s = d_.choose(all, ahead_ ? all : timely, object,
-                                    std::min<std::int64_t>(d_.transport().mss_bytes, d_.unsent_bytes(object)));
-            if (s < 0) return;
-            plan(static_cast<std::size_t>(s), object);
-            written_ = object;
-            begun_ = ahead_ && d_.unsent_bytes(object) > 0;
-            writing_ = begun_ && d_.deadlines() && !d_.begins_write(object);
+            else if (!plan_next() && !push())
+                return;
         }
     }
 
@@ -56,6 +45,7 @@ public:
         if (queues_[s].empty()) return erase(busy_, s);
         const auto to = static_cast<std::size_t>(d_.quickest(d_.fresh()));
         std::deque<Cut>&left = queues_[s], &taken = queues_[to];
+        last_ = kNone;
         for (const Cut& segment : left) {
             d_.note_assigned(s, -segment.bytes);
             d_.note_assigned(to, segment.bytes);
@@ -74,8 +64,10 @@ public:
     void handle_ack(std::size_t s, std::int64_t delivered) override {
         retransmission_.handle_ack(d_.now(), s, delivered);
     }
-    Time due() const override { return retransmission_.due(); }
+    Time due() const override { return std::min(retransmission_.due(), look_); }
     void handle_timer() override {
+        look_ = kNever;
+        if (retransmission_.due() > d_.now()) return;
         const int idle = retransmission_.handle_timer(
             d_.now(), [this](std::size_t s) { return d_.sender(s).tcp().packets_out() == 0 && !contains(busy_, s); });
         if (idle < 0) return;
@@ -93,7 +85,7 @@ private:
     // whatever the scheduler takes (`unsent_limit` 0).
     bool room_ahead() const {
         const SubflowSet established = d_.established();
-        if (established != 0 && unsent_limit_ == 0 && !d_.deadlines()) return true;
+        if (established != 0 && whole_pieces() && !d_.deadlines()) return true;
         std::int64_t windows = 0;
         for (SubflowSet set = established; set != 0; set &= set - 1)
             windows += d_.deadlines()
@@ -102,15 +94,96 @@ private:
         return established != 0 && kWrittenAhead * d_.planned_payload() <= windows;
     }
 
+    // Does the program look now? Else it does when it is due.
+    bool looks() {
+        const Time every = d_.transport().constants.look;
+        if (every <= 0 || d_.now() % every == 0) return true;
+        look_ = (d_.now() / every + 1) * every;
+        return false;
+    }
+
+    // What of the next layer goes to one subflow, and to which: 6.12 gives whole pieces, 6.1 a segment's bytes.
+    bool choose() {
+        if (ahead_ ? !writing_ && (!looks() || !room_ahead()) : d_.usable() == 0) return false;
+        std::uint32_t object = written_;
+        const SubflowSet all = d_.fresh() != 0 ? d_.fresh() : d_.established();
+        SubflowSet timely = all;
+        if (!begun_ || d_.layer(object).given_up) {
+            if (!d_.next_unbound(timely, object)) return false;
+            piece_left_ = 0;
+        }
+        const std::int64_t mss = d_.transport().mss_bytes;
+        const std::int64_t piece =
+            piece_left_ > 0 ? piece_left_ : std::min(d_.write_left(object), retransmission_.room_for_piece());
+        const std::int64_t bytes = !ahead_                          ? std::min(mss, d_.unsent_bytes(object))
+                                   : whole_pieces()                 ? piece
+                                   : last_ != kNone && grows(last_) ? std::min(piece, mss - queues_[last_].back().bytes)
+                                                                    : std::min(piece, mss);
+        // One that plans ahead stands for a kernel, which knows of no deadlines.
+        const int s = d_.choose(all, ahead_ ? all : timely, object, bytes);
+        if (s < 0) return false;
+        to_ = static_cast<std::size_t>(s);
+        written_ = object;
+        given_left_ = bytes;
+        if (!ahead_) return true;
+        if (filling_ != to_) push();
+        filling_ = to_;
+        if (piece_left_ == 0) retransmission_.begin_piece(d_.now(), piece);
+        piece_left_ = piece - bytes;
+        return true;
+    }
+
+    bool plan_next() {
+        if (!d_.room_at_receiver()) {
+            d_.note_blocked();
+            return false;
+        }
+        if (d_.layer(written_).given_up) given_left_ = 0;
+        if (given_left_ == 0 && !choose()) return false;
+        plan(to_, written_);
+        const bool rest = d_.unsent_bytes(written_) > 0, ends = !rest || d_.begins_write(written_);
+        begun_ = ahead_ && rest;
+        writing_ = begun_ && d_.deadlines() && !ends;
+        if (ends) push();
+        return true;
+    }
+
+    // They go to the end of the subflow's last segment, which waits and has the bytes before them, or begin another
+    // (mptcp_sendmsg_frag()). Guests have no segmentation offload: a segment is a buffer.
     void plan(std::size_t s, std::uint32_t object) {
-        const bool write = d_.begins_write(object);
-        Cut segment = d_.cut(s, object);
-        segment.pushed = ahead_ && (d_.unsent_bytes(object) == 0 || d_.begins_write(object));
-        queues_[s].push_back(segment);
+        std::deque<Cut>& queue = queues_[s];
+        const std::int64_t mss = d_.transport().mss_bytes;
+        std::int64_t bytes = std::min(given_left_, mss);
+        if (grows(s)) {
+            Cut& segment = queue.back();
+            bytes = std::min(given_left_, mss - segment.bytes);
+            if (object != last_object_) ++segments_[object];
+            d_.extend(s, segment, object, bytes);
+            segment.pushed = false;
+            retransmission_.handle_growth(segment);
+        } else {
+            queue.push_back(d_.cut(s, object, bytes));
+            ++segments_[object];
+            if (ahead_) retransmission_.handle_cut(d_.now(), queue.back());
+        }
         insert(busy_, s);
-        d_.note_planned(s, segment.bytes);
-        ++segments_[object];
-        if (ahead_) retransmission_.handle_cut(d_.now(), segment, write);
+        d_.note_planned(s, bytes);
+        given_left_ -= bytes;
+        last_ = s;
+        last_object_ = object;
+    }
+
+    bool whole_pieces() const { return unsent_limit_ == 0; }
+    bool grows(std::size_t s) const {
+        return ahead_ && last_ == s && !queues_[s].empty() && queues_[s].back().bytes < d_.transport().mss_bytes;
+    }
+
+    // Was something held until now?
+    bool push() {
+        if (filling_ == kNone) return false;
+        if (!queues_[filling_].empty()) queues_[filling_].back().pushed = true;
+        filling_ = kNone;
+        return true;
     }
 
     void send_front(std::size_t s) {
@@ -120,9 +193,11 @@ private:
         if (queues_[s].empty()) erase(busy_, s);
         d_.note_planned(s, -std::int64_t{segment.bytes});
         d_.put_cut(s, segment);
-        if (--segments_[segment.object] > 0) return;  // others of its layer wait, perhaps at other subflows
-        segments_.erase(segment.object);
-        if (d_.unsent_bytes(segment.object) == 0) d_.note_sent_out(segment.object);
+        d_.each_layer(segment, [&](std::uint32_t object, std::uint16_t) {
+            if (--segments_[object] > 0) return;  // others of its layer wait, perhaps at other subflows
+            segments_.erase(object);
+            if (d_.unsent_bytes(object) == 0) d_.note_sent_out(object);
+        });
     }
 
     void send_copy(std::size_t s) {
@@ -136,8 +211,14 @@ private:
     Dispatcher& d_;
     bool ahead_;
     std::uint32_t written_ = 0;  // the layer planned last, whose rest a program writes before another
-    bool begun_ = false;         // it has one
-    bool writing_ = false;       // amid what it hands over at once, which has room or not as a whole
+    std::int64_t piece_left_ = 0, given_left_ = 0;  // bytes of it that go to that subflow, whatever comes
+    std::size_t to_ = 0;
+    std::size_t filling_ = kNone;  // is given the bytes of a write, and does not send yet
+    Time look_ = kNever;
+    std::size_t last_ = kNone;  // has the stream's last bytes, of that layer
+    std::uint32_t last_object_ = 0;
+    bool begun_ = false;    // it has one
+    bool writing_ = false;  // amid what it hands over at once, which has room or not as a whole
     std::int64_t unsent_limit_;
     std::vector<std::deque<Cut>> queues_;  // per subflow: segments that it was given
     std::vector<std::deque<Cut>> copies_;  // what MPTCP's timer repeats, before these

@@ -6,22 +6,25 @@ namespace dstcc {
 
 namespace {
 
-constexpr std::int64_t kPage = 32768, kPieceOverhead = 40;  // bytes: SKB_FRAG_PAGE_ORDER, struct mptcp_data_frag
-constexpr double kShortestNs = 2e8;                         // TCP_RTO_MIN
+// Bytes: SKB_FRAG_PAGE_ORDER; struct mptcp_data_frag, and its alignment; less is no room (mptcp_page_frag_refill()).
+constexpr std::int64_t kPage = 32768, kPieceOverhead = 40, kAlignment = 8, kLeastPiece = 32;
+constexpr double kShortestNs = 2e8;  // TCP_RTO_MIN
 
 }  // namespace
 
 Retransmission::Retransmission(const Dispatcher& d) : d_(d), heard_(d.outlets()) {}
 
-void Retransmission::handle_cut(Time now, const Cut& segment, bool write) {
-    const bool page_ends = page_left_ < segment.bytes;
-    if (write || page_ends) {
-        ++piece_;
-        if (page_ends) page_left_ = kPage;
-        page_left_ -= kPieceOverhead;
-        set_interval(now);
-    }
-    page_left_ -= segment.bytes;
+std::int64_t Retransmission::room_for_piece() const {
+    return (page_left_ < kPieceOverhead + kLeastPiece ? kPage : page_left_ / kAlignment * kAlignment) - kPieceOverhead;
+}
+
+void Retransmission::begin_piece(Time now, std::int64_t bytes) {
+    page_left_ = room_for_piece() - bytes;
+    ++piece_;
+    set_interval(now);
+}
+
+void Retransmission::handle_cut(Time now, const Cut& segment) {
     sent_.push_back({segment, piece_});
     if (due_ == kNever) due_ = due(now);
 }
@@ -50,12 +53,14 @@ void Retransmission::check_stale(std::size_t s) {
 }
 
 void Retransmission::set_interval(Time now) {
+    const ConstantsNs& constants = d_.transport().constants;
     interval_ = 0;
     for (std::size_t s = 0; s < heard_.size(); ++s) {
         const Time timer = d_.timer(s);
-        if (!heard_[s].stale && timer != kNever) interval_ = std::max(interval_, timer - now);
+        if (heard_[s].stale || timer == kNever) continue;
+        interval_ = std::max(interval_, (constants.ticks(timer) - constants.ticks(now)) * constants.jiffy);
     }
-    if (interval_ <= 0) interval_ = static_cast<Time>(kShortestNs * d_.transport().constants.scale);
+    if (interval_ <= 0) interval_ = static_cast<Time>(kShortestNs * constants.scale);
 }
 
 Time Retransmission::due(Time now) const { return d_.transport().constants.wheel(now, now + interval_); }

@@ -6,7 +6,8 @@
 //               (mptcp_set_timeout(), which __subflow_push_pending() calls after each piece; mptcp_timeout_from_subflow())
 //   runs out    the oldest piece goes again on a subflow that has nothing unacknowledged (mptcp_subflow_get_retrans()), if any
 //
-// A piece (mptcp_data_frag) is what a write put into one page of 32 KiB. With round trips of seconds 200 ms pass between any two
+// A piece (mptcp_data_frag) is what a write put into one page of 32 KiB, and goes to a subflow whole; a segment counts as part of
+// the piece in which it begins. With round trips of seconds 200 ms pass between any two
 // bursts, so that whatever subflow is idle repeats what another has in flight. `net.mptcp.stale_loss_cnt` is left out: a subflow is
 // stale by its own timeout here.
 #pragma once
@@ -22,8 +23,13 @@ class Retransmission {
 public:
     explicit Retransmission(const Dispatcher& d);
     Time due() const { return due_; }
-    // Handed to a subflow for the first time, in the order of the stream; `write`: a program's write begins.
-    void handle_cut(Time now, const Cut& segment, bool write);
+    // A write's bytes, or the page's that are left, make a piece.
+    std::int64_t room_for_piece() const;
+    void begin_piece(Time now, std::int64_t bytes);
+    std::uint32_t piece() const { return piece_; }
+    // Handed to a subflow for the first time, in the order of the stream; and what was handed last has grown.
+    void handle_cut(Time now, const Cut& segment);
+    void handle_growth(const Cut& segment) { sent_.back().cut = segment; }
     // An ACK came in on a subflow: in order, the receiver has so many bytes.
     void handle_ack(Time now, std::size_t s, std::int64_t delivered);
     // The timer ran out. The subflow that repeats what is left of the oldest piece; -1: none does.

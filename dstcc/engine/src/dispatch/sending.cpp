@@ -29,16 +29,24 @@ void Dispatcher::repair(std::size_t s) {
     }
 }
 
+// Bound to a subflow that has not sent it yet, a layer may go over another one first.
+void Dispatcher::note_again(std::size_t s, const Cut& segment) {
+    each_layer(segment, [&](std::uint32_t object, std::uint16_t bytes) {
+        LayerSending& layer = layers_[object];
+        note_first(s, layer);
+        layer.sent_bytes += bytes;
+        ++layer.retransmissions;
+    });
+}
+
 // Send a segment again on its own subflow.
 void Dispatcher::repeat(std::size_t s, std::int64_t number) {
     Subflow& sender = subflows_[s].sender;
     const Segment segment = sender.segment(number);
     sender.mark_retransmitted(now_, number);
-    LayerSending& layer = layers_[segment.object];
-    layer.sent_bytes += segment.bytes;
-    ++layer.retransmissions;
-    transmit(s, subflows_[s], number, {segment.object, segment.order, segment.bytes, (segment.flags & kPushed) != 0},
-             true);
+    const Cut again{segment.object, segment.order, segment.bytes, (segment.flags & kPushed) != 0};
+    note_again(s, again);
+    transmit(s, subflows_[s], number, again, true);
     arm_timer(s);
 }
 
@@ -97,10 +105,11 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
         send_burst(s, subflow, object, layer, payload);
     else
         do {
-            Cut segment = take(subflow, object, layer, payload);
+            Cut segment =
+                take(subflow, object, layer, std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
             segment.pushed = writes_what_fits_ && (subflow.sender.paced(now_) || layer.offset == payload ||
                                                    subflow.sender.room() <= 1 || !room_at_receiver());
-            put(s, subflow, layer, segment);
+            put(s, subflow, segment);
         } while (layer.offset < payload && contains(ready_, s) && room_at_receiver());
     backlog_ -= layer.offset - before;
     if (layer.offset == payload) {
@@ -152,44 +161,57 @@ void Dispatcher::cut_whole(std::uint32_t object) {
     layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] -= objects_.payload_bytes[object];
 }
 
-Cut Dispatcher::cut(std::size_t s, std::uint32_t object) {
-    const Cut segment = take(subflows_[s], object, layers_[object], objects_.payload_bytes[object]);
-    backlog_ -= segment.bytes;
-    if (unsent_bytes(object) > 0) return segment;
+void Dispatcher::note_cut(std::uint32_t object, std::int64_t bytes) {
+    backlog_ -= bytes;
+    if (unsent_bytes(object) > 0) return;
     cut_whole(object);
     unbind(object);
+}
+
+Cut Dispatcher::cut(std::size_t s, std::uint32_t object, std::int64_t most_bytes) {
+    const Cut segment = take(subflows_[s], object, layers_[object], std::min(most_bytes, unsent_bytes(object)));
+    note_cut(object, segment.bytes);
     return segment;
+}
+
+void Dispatcher::extend(std::size_t s, Cut& segment, std::uint32_t object, std::int64_t bytes) {
+    DSTCC_CHECK(segment.order + 1 == order_of(subflows_[s], object), "only the segment cut last grows");
+    headers_.join({segment.order, segment.object, segment.bytes}, object, static_cast<std::uint16_t>(bytes));
+    segment.bytes = static_cast<std::uint16_t>(segment.bytes + bytes);
+    layers_[object].offset += bytes;
+    note_cut(object, bytes);
 }
 
 std::int64_t Dispatcher::send_new(std::size_t s, std::uint32_t object) {
     const Cut segment = cut(s, object);
     if (unsent_bytes(object) == 0) note_sent_out(object);
-    const std::int64_t number = put(s, subflows_[s], layers_[object], segment);
+    const std::int64_t number = put(s, subflows_[s], segment);
     arm_timer(s);
     return number;
 }
 
 void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
-    put(s, subflows_[s], layers_[segment.object], segment);
+    put(s, subflows_[s], segment);
     arm_timer(s);
 }
 
 [[gnu::always_inline]] inline Cut Dispatcher::take(Outlet& subflow, std::uint32_t object, LayerSending& layer,
-                                                   std::int64_t payload) {
-    const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
+                                                   std::int64_t most_bytes) {
+    const auto bytes = static_cast<std::uint16_t>(most_bytes);
     const std::uint32_t order = order_of(subflow, object)++;
     if (chunks_) chunks_->handle_cut(now_, object, order, layer.offset);
     layer.offset += bytes;
     return {object, order, bytes};
 }
 
-[[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, LayerSending& layer,
-                                                           const Cut& segment) {
-    note_first(s, layer);
+[[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, const Cut& segment) {
+    each_layer(segment, [&](std::uint32_t object, std::uint16_t bytes) {
+        note_first(s, layers_[object]);
+        layers_[object].sent_bytes += bytes;
+    });
     insert(sent_, s);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);
     if (segment.pushed) subflow.sender.mark_pushed();
-    layer.sent_bytes += segment.bytes;
     new_payload_ += segment.bytes;
     if (copied_layers_ != 0) copy_elsewhere(s, segment.object, segment.order, segment.bytes, number);
     transmit(s, subflow, number, segment, false);
@@ -201,10 +223,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
     const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
     insert(sent_, s);
-    LayerSending& layer = layers_[object];
-    note_first(s, layer);  // bound to a subflow that has not sent it yet, it may go over another one first
-    layer.sent_bytes += bytes;
-    ++layer.retransmissions;
+    note_again(s, {object, order, bytes});
     transmit(s, subflows_[s], number, {object, order, bytes}, true);
     arm_timer(s);
     refresh(s);

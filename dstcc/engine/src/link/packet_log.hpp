@@ -23,10 +23,11 @@ struct TraceColumns {
     std::vector<std::int32_t> sender, object, bytes;  // object: -1 for SYNs, ACKs and background flows; bytes: payload
     std::vector<std::int64_t> order;                  // place in the ordering domain, in segments; -1 likewise
     std::vector<std::int8_t> event, fate, syn;
-    std::vector<std::int8_t> kind;                // of ltp's segments; else 0
-    std::vector<std::int32_t> checkpoint;         // likewise: its serial
-    std::vector<std::int64_t> sack;               // three blocks a row: begin, end; 0, 0 where there is none
-    std::vector<std::int64_t> range_row, ranges;  // what ACKs of packets and ltp's segments name: row, and begin, end
+    std::vector<std::int8_t> kind;         // of ltp's segments; else 0
+    std::vector<std::int32_t> checkpoint;  // likewise: its serial
+    std::vector<std::int64_t> sack;        // three blocks a row: begin, end; 0, 0 where there is none
+    // What ACKs of packets and ltp's segments name: row, and begin, end. Of TCP's segments of several layers: layer, bytes.
+    std::vector<std::int64_t> range_row, ranges;
     DSTCC_FIELDS(t_ns, event, fate, syn, kind, sender, number, bytes, object, order, checkpoint, sack, range_row,
                  ranges)
 };
@@ -40,6 +41,8 @@ public:
     // What an own sender's ACK names that says so of ranges, the newest of which ends there.
     using Reader = std::function<std::vector<Range>(std::size_t sender, std::int64_t said, std::int64_t end)>;
     void read_with(Reader reader) { reader_ = std::move(reader); }
+
+    void know_layers(const LayerHeaders* layers) { layers_ = layers; }
 
     // The last row; and that what it says was sent did not come through after all, over nodes.
     std::int64_t last() const { return static_cast<std::int64_t>(columns_.t_ns.size()) - 1; }
@@ -106,6 +109,11 @@ private:
         add(now, what, became, packet.sender, number, packet.bytes, syn,
             own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1,
             nullptr, 0);
+        if (!own || layers_ == nullptr) return;
+        std::vector<Range> pieces;
+        layers_->each({packet.order, packet.object, packet.bytes},
+                      [&](std::uint32_t layer, std::uint16_t bytes) { pieces.push_back({layer, bytes}); });
+        if (pieces.size() > 1) name(pieces);
     }
     // Kept out of those who log, as hardly a trial does.
     [[gnu::noinline, gnu::cold]] void add(Time at, TraceEvent what, TraceFate became, std::size_t who,
@@ -130,6 +138,7 @@ private:
 
     std::size_t first_flow_;
     Reader reader_;
+    const LayerHeaders* layers_ = nullptr;
     TraceColumns columns_;
 };
 

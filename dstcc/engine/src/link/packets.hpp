@@ -1,6 +1,7 @@
 // What passes on a link: data one way, acknowledgements the other. The two ends meet in these and in nothing else.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/base.hpp"
@@ -23,11 +24,42 @@ struct PacketRun {
     Time sent_spacing, spacing;
 };
 
-// What the header of every segment says of its layer: kept once a layer, so that packets stay small. The sending end writes it
-// when it cuts a layer's first segment, the receiving end reads it when one has arrived.
+// A layer's bytes in a segment.
+struct Piece {
+    std::uint32_t order, object;  // the segment's place in its ordering domain
+    std::uint16_t bytes;
+};
+
+// What segments say of their layers: kept once a layer, and of each segment that holds bytes of several, so that packets stay
+// small. The sending end writes it when it cuts a segment, the receiving end reads it when one has arrived.
 struct LayerHeaders {
     explicit LayerHeaders(std::size_t layers) : domain(layers, -1) {}
+    // More of a layer at the end of the segment cut last, which has had so many bytes, of another layer or of several.
+    void join(const Piece& had, std::uint32_t object, std::uint16_t bytes) {
+        if (shared.empty() || shared.back().order != had.order) {
+            if (object == had.object) return;
+            shared.push_back(had);
+        }
+        if (shared.back().object == object)
+            shared.back().bytes = static_cast<std::uint16_t>(shared.back().bytes + bytes);
+        else
+            shared.push_back({had.order, object, bytes});
+    }
+    // Call f(object, bytes) for each layer in a segment.
+    template <class F>
+    void each(const Piece& segment, F&& f) const {
+        auto piece = shared.end();
+        if (!shared.empty())
+            piece =
+                std::lower_bound(shared.begin(), shared.end(), segment.order, [](const Piece& p, std::uint32_t order) {
+                    return static_cast<std::int32_t>(p.order - order) < 0;  // 32 bits wrap
+                });
+        if (piece == shared.end() || piece->order != segment.order) return f(segment.object, segment.bytes);
+        for (; piece != shared.end() && piece->order == segment.order; ++piece) f(piece->object, piece->bytes);
+    }
+
     std::vector<std::int32_t> domain;  // the ordering domain; -1: not begun
+    std::vector<Piece> shared;         // of segments with several layers, in the order of the only domain
 };
 
 enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate, kRun };  // the last: the first of an AckRun

@@ -18,6 +18,7 @@ struct WireObservers {
     PacketLog* log = nullptr;
     std::vector<Time>* worst_ns =
         nullptr;  // per layer: the latest arrival of what was sent of it; kNever once any was lost
+    const LayerHeaders* layers = nullptr;  // with that
     bool any() const { return log != nullptr || worst_ns != nullptr; }
 };
 
@@ -285,8 +286,11 @@ private:
     [[gnu::noinline, gnu::cold]] void tell_observers(const DataPacket& packet, std::int64_t number, bool first,
                                                      Direction::Passage passage) {
         if (observers_.worst_ns != nullptr && first) {
-            Time& worst = (*observers_.worst_ns)[packet.object];
-            worst = std::max(worst, passage.arrive_ns);
+            observers_.layers->each({packet.order, packet.object, packet.bytes},
+                                    [&](std::uint32_t layer, std::uint16_t) {
+                                        Time& worst = (*observers_.worst_ns)[layer];
+                                        worst = std::max(worst, passage.arrive_ns);
+                                    });
         }
         if (observers_.log != nullptr) observers_.log->data_sent(packet.sent_ns, packet, number, passage);
     }

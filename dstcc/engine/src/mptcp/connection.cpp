@@ -80,7 +80,10 @@ void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) 
 
 void Connection::begin(PacketLog* log) {
     log_ = log;
-    if (log != nullptr) sending_.log_steps(&step_log_);
+    if (log != nullptr) {
+        sending_.log_steps(&step_log_);
+        log->know_layers(&headers_);
+    }
     plain_ = log == nullptr && std::none_of(wires_.begin(), wires_.end(), [](const Wire& w) { return w.scripted(); });
     watch(nullptr);
     bool stamps = false;
@@ -95,7 +98,7 @@ void Connection::begin(PacketLog* log) {
 void Connection::watch(Watch* watch) {
     sending_.watch(watch != nullptr ? &watch->sent : nullptr);
     receiving_.watch(watch != nullptr ? &watch->delivered : nullptr);
-    for (Wire& wire : wires_) wire.observe({log_, watch != nullptr ? &watch->worst_ns : nullptr});
+    for (Wire& wire : wires_) wire.observe({log_, watch != nullptr ? &watch->worst_ns : nullptr, &headers_});
 }
 
 // --------------------------------------------------------------------------------------------- what passes between them

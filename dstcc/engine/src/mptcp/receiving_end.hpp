@@ -70,13 +70,15 @@ private:
 // Account for a segment and pass up what its ordering domain sets free.
 [[gnu::always_inline]] inline void ReceivingEnd::take(Receiver& from, const DataPacket& packet) {
     if (packet.object != from.object) look_up(from, packet.object);
-    const auto deliver = [&](std::uint32_t object, std::uint16_t bytes, Time wait) {
-        const bool own = object == packet.object;
-        LayerArrival& layer = own ? *from.layer : layers_[object];
-        layer.delivered_bytes += bytes;
-        delivered_payload_ += bytes;
-        if (wait > 0) hol_wait_byte_ns_ += static_cast<double>(bytes) * static_cast<double>(wait);
-        if (layer.delivered_bytes >= (own ? from.payload_bytes : objects_.payload_bytes[object])) complete(object);
+    const auto deliver = [&](std::uint32_t order, std::uint32_t first, std::uint16_t all, Time wait) {
+        delivered_payload_ += all;
+        if (wait > 0) hol_wait_byte_ns_ += static_cast<double>(all) * static_cast<double>(wait);
+        headers_.each({order, first, all}, [&](std::uint32_t object, std::uint16_t bytes) {
+            const bool own = object == packet.object;
+            LayerArrival& layer = own ? *from.layer : layers_[object];
+            layer.delivered_bytes += bytes;
+            if (layer.delivered_bytes >= (own ? from.payload_bytes : objects_.payload_bytes[object])) complete(object);
+        });
     };
     using Place = OrderingDomain::Place;
     const Place place = from.domain->handle_segment(now_, packet.order, packet.object, packet.bytes, deliver);
@@ -89,7 +91,10 @@ private:
         hol_payload_ += packet.bytes;
     else
         last_delivery_ns_ = now_;
-    if (from.layer->first_ns < 0) from.layer->first_ns = now_;
+    headers_.each({packet.order, packet.object, packet.bytes}, [&](std::uint32_t object, std::uint16_t) {
+        LayerArrival& layer = object == packet.object ? *from.layer : layers_[object];
+        if (layer.first_ns < 0) layer.first_ns = now_;
+    });
 }
 
 [[gnu::always_inline]] inline void ReceivingEnd::handle_data(Time now, const DataPacket& packet) {

@@ -15,7 +15,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);
     if (transport_.scheduler == kAgentPolicies) chunks_ = std::make_unique<ChunkManager>(objects_);
-    if (setup.ledger) ledger_ = std::make_unique<Acknowledged>(next_order_.size(), objects_.size());
+    if (setup.ledger) ledger_ = std::make_unique<Acknowledged>(next_order_.size(), headers_);
 }
 
 void SendingEnd::add(SendingEndpoint endpoint) {

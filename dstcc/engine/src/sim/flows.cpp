@@ -60,7 +60,7 @@ void Flows::begin(PacketLog* log) {
     for (const auto& flow : sending_.flows()) stamps = stamps || flow.sender.wants_one_way_delay();
     for (Wire& wire : wires_) {
         wire.carry_beside({stamps, false});
-        wire.observe({log, nullptr});
+        wire.observe({log, nullptr, nullptr});
     }
     sending_.begin();
 }

@@ -293,20 +293,18 @@ public:
     bool holds() const { return !queue_.empty(); }  // segments that wait for an earlier one
 
     enum class Place { kDuplicate, kHeld, kDelivered };
-    // deliver(object, bytes, wait_ns) is called for each segment that can go up now.
+    // deliver(order, object, bytes, wait_ns) is called for each segment that can go up now.
     template <class Deliver>
     Place handle_segment(Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes, Deliver&& deliver) {
         const auto ahead = static_cast<std::int32_t>(order - next_);  // 32 bits wrap; no window spans half of them
         if (ahead < 0) return Place::kDuplicate;
         if (ahead > 0) return hold(now, ahead, object, bytes);
         if (!queue_.empty()) queue_.pop_front();  // the gap itself
-        ++next_;
-        deliver(object, bytes, Time{0});
+        deliver(next_++, object, bytes, Time{0});
         while (!queue_.empty() && queue_.front().arrived_ns >= 0) {
             const Waiting& w = queue_.front();
-            deliver(w.object, w.bytes, now - w.arrived_ns);
+            deliver(next_++, w.object, w.bytes, now - w.arrived_ns);
             queue_.pop_front();
-            ++next_;
         }
         return Place::kDelivered;
     }

@@ -15,9 +15,10 @@ void Senders::send_syn(std::size_t i, SendingEndpoint& from) {
     const unsigned shift = std::min(from.backoffs++, 30u);
     const Time backoff =
         constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
+    from.syn_due = now_ + backoff;
     const ContactPlan& plan = *from.plan;
     const Time again = plan.reopening(now_);
-    from.syn_at = std::min(plan.opening(constants.wheel(now_, now_ + backoff)), again);
+    from.syn_at = std::min(plan.opening(constants.wheel(now_, from.syn_due)), again);
     if (from.syn_at == again) from.backoffs = 0;
     from.out.send(now_, first_ + i, 0, 0, 0, 0, header_bytes_, false);
 }

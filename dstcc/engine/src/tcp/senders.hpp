@@ -15,8 +15,8 @@ struct SendingEndpoint {
     Transmitter out;
     const ContactPlan* plan;
     std::size_t link;
-    Time syn_at = kNever;
-    unsigned syns = 0, backoffs = 0;  // ever, and since the link came up; SYNs, and a join's ACKs
+    Time syn_at = kNever, syn_due = kNever;  // when a SYN leaves; by TCP, without the timer wheel
+    unsigned syns = 0, backoffs = 0;         // ever, and since the link came up; SYNs, and a join's ACKs
     std::int64_t sent = 0, retransmitted = 0, delivered_bytes = 0;  // ever; segments, and acknowledged payload
 };
 
