@@ -467,7 +467,7 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-EVIDENCE, AGAIN = (951, 960), (965, 968)
+EVIDENCE, AGAIN, STORAGE, REPAIR = (951, 960), (965, 968), (721, 732), (721, 742)
 SEALED = (
     "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt", "comet flyby"
 )  # fmt: skip
@@ -494,16 +494,17 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
     },
     OWN: {
         "further on": ((701, 740), (901, 905), EVIDENCE, AGAIN),
-        **dict.fromkeys((*MISSIONS, "held-out bursts-50"), (EVIDENCE,)),
+        **dict.fromkeys((*MISSIONS, "held-out bursts-50"), (STORAGE, EVIDENCE)),
         **dict.fromkeys(LADDERS, ((501, 520),)),
-        **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), EVIDENCE)),
-        **dict.fromkeys(("Mars, two links", "iodst table 1"), (EVIDENCE, AGAIN)),
-        **dict.fromkeys(("dying amplifier", "two orbiters"), ((961, 964), EVIDENCE, AGAIN)),
-        **dict.fromkeys(SEALED, (EVIDENCE, AGAIN)),
+        **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), REPAIR, EVIDENCE)),
+        **dict.fromkeys(("Mars, two links", "iodst table 1"), (REPAIR, EVIDENCE, AGAIN)),
+        **dict.fromkeys(SEALED, (REPAIR, EVIDENCE, AGAIN)),
         **dict.fromkeys(STRANGERS, ((11, 80),)),
-        "optical and two": ((713, 713), EVIDENCE, AGAIN),
-        "far-side rover": ((711, 714), EVIDENCE, AGAIN),
-        "Phobos chain": ((711, 720), EVIDENCE, AGAIN),
+        "dying amplifier": (REPAIR, (961, 964), EVIDENCE, AGAIN),
+        "two orbiters": ((711, 742), (961, 964), EVIDENCE, AGAIN),
+        "optical and two": ((713, 713), REPAIR, EVIDENCE, AGAIN),
+        "far-side rover": ((711, 714), REPAIR, EVIDENCE, AGAIN),
+        "Phobos chain": ((711, 742), EVIDENCE, AGAIN),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds. Single
