@@ -80,7 +80,7 @@ def rising(a: Fraction, n: int) -> Fraction:
 
 @pytest.mark.parametrize("repair", [0, 3, 12])
 def test_the_probability_of_loss_varies_from_block_to_block(repair: int) -> None:
-    """By exact sums: of more than 8 times phi packets the lost are beta-binomial, with phi times the binomial's variance."""
+    """By exact sums: of more than 8 phi packets the lost are beta-binomial, with phi times the binomial's variance."""
     objects, source, share, phi = 4, 40, Fraction(1, 10), Fraction(3)
     n = source + repair
     both = (n - 1) / (phi - 1) - 1
@@ -100,7 +100,9 @@ def test_few_bursts_in_a_block_are_lost_as_one_each() -> None:
     """24 packets are 8 bursts of 3: 3 of repair are enough for one. 25 packets and more are not few."""
     two_and_more = 1 - 0.9**8 - 8 * 0.1 * 0.9**7
     assert coding.object_loss(1, 21, 3, 0.1, bursts=3.0) == pytest.approx(two_and_more, rel=1e-2)
-    assert coding.object_loss(1, 24, 3, 0.1, bursts=3.0) != pytest.approx(1 - 0.9**9 - 9 * 0.1 * 0.9**8, rel=1e-2)
+    assert coding.object_loss(1, 24, 3, 0.1, bursts=3.0) != pytest.approx(
+        1 - 0.9**9 - 9 * 0.1 * 0.9**8, rel=1e-2
+    )
 
 
 @pytest.mark.parametrize(

@@ -301,9 +301,9 @@ def test_where_nothing_arrived_sixteen_packets_ask_again() -> None:
 
 
 def test_base_layers_come_first_where_storage_is_all_that_brings_anything() -> None:
-    """Up are the own line for 700 of 800 s and the one behind the node in the others, so that a turn brings what the node has room for:
-    300 kB, of 600 kB that come, 200 kB of each layer. Once that is known, base layers come but for what is lost where more is tried, of
-    the next half, and of the highest nothing."""
+    """The own line is up for 700 of 800 s, the one behind the node for the others: a turn brings what the node has room
+    for, 300 kB of 600 kB that come, 200 kB of each layer. Once that is known, base layers come but for what is lost
+    where more is tried, half of the next layer, and nothing of the highest."""
     turns, turn_s = 10, 800.0
     gaps = tuple((k * turn_s, k * turn_s + 700.0) for k in range(turns))
     (path,) = over_node(300_000, gaps)
