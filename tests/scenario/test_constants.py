@@ -32,9 +32,10 @@ def test_what_is_not_given_is_linuxs_and_grows_with_the_scale() -> None:
     assert constants == TcpConstants()
 
 
-def test_every_constant_but_the_tick_and_the_receiver_can_be_set() -> None:
+def test_every_constant_but_the_clocks_and_the_receiver_can_be_set() -> None:
     assert {field.name for field in fields(TcpConstants)} - set(Constants.model_fields) == {
         "jiffy_s",
+        "look_s",
         "receiver",
         "uptime_s",
     }

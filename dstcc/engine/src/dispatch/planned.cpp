@@ -71,6 +71,7 @@ public:
         const int idle = retransmission_.handle_timer(
             d_.now(), [this](std::size_t s) { return d_.sender(s).tcp().packets_out() == 0 && !contains(busy_, s); });
         if (idle < 0) return;
+        last_ = kNone;  // what is copied grows no more
         const auto s = static_cast<std::size_t>(idle);
         retransmission_.each_of_oldest([&](const Cut& segment) {
             copies_[s].push_back(segment);
