@@ -159,6 +159,7 @@ def within(
     child = os.fork()
     if child == 0:
         code = 3
+        gc.freeze()  # what threads of the parent work for must not end here, where there are none
         try:
             os.chdir(tree)
             os.environ |= {
