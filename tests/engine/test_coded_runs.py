@@ -190,6 +190,24 @@ def test_reports_take_as_long_as_an_uplink_whose_rate_changes_lets_them(
     both(monkeypatch, by_random(lambda _, number: changing_trial(7, number), 1535, "paced"))
 
 
+@pytest.mark.parametrize("away_s", [((3000, 9000),), ((700, 1400), (2100, 2900))])
+def test_what_is_acknowledged_once_an_uplink_is_back_is_heard_of_one_by_one(
+    away_s: tuple[tuple[int, int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = net.live(400, (125_000, 87_500, 62_500), chunk_s=10.0, playout_s=1500.0)
+    away = tuple((net.ns(begin), net.ns(end)) for begin, end in away_s)
+    uplink = {
+        "up_rate_bps": 4000.0,
+        "up_outages_ns": away,
+        "queue_bytes": 10**7,
+        "loss": Loss("packet", 0.02),
+    }
+    links = tuple(net.link(rate, rtt, **uplink) for rate, rtt in ((200e3, 400.0), (150e3, 240.0)))  # type: ignore[arg-type]
+    config = net.config("cubic", links, objects=objects, duration_s=9000.0, slot_s=30.0)
+    sender = Transport("open-loop", "minrtt", mode="coded", layer_first=True, drop_late=True, handshake=False)
+    both(monkeypatch, replace(config, transport=sender, coding=Coding(objects.chunk // 6, net.ns(60), None)))
+
+
 @pytest.mark.parametrize("law", ["open-loop", "paced"])
 @pytest.mark.parametrize(
     "first", [5, *(pytest.param(first, marks=pytest.mark.slow) for first in (305, 605, 905))]

@@ -187,7 +187,8 @@ Time CodedSendingEnd::counts_until(Time now) const {
     if (asks_again()) return -1;
     Time until = plans() ? next_plan_ns_ - 1 : kNever;
     for (const Subflow& subflow : subflows_) {
-        if (!subflow.flight.only_counts()) return -1;
+        // What may wait for an uplink's contact may come when a timer is due.
+        if (!subflow.flight.only_counts() || subflow.clock.may_wait()) return -1;
         until = std::min(until, now + subflow.flight.least_timeout());
         if (!transport_.handshake) until = std::min(until, subflow.change_ns - 1);
     }
