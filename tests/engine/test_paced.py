@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dstcc.engine import Coding, CrossTraffic, EngineResult, Flow, Link, Loss, Objects, simulate
 from tests.sampling import examples
 
-from .net import MSS, WIRE, config, jain, link, live, ns, relayed, run
+from .net import MSS, WIRE, config, jain, link, live, ns, rates, relayed, run
 
 S = 10**9
 RATE_BPS = 240e3
@@ -487,3 +487,25 @@ def test_bursts_are_not_taken_for_its_own_losses() -> None:
     bursts = Loss("gilbert-elliott", p=0.0045, r=0.05, good=0.0, bad=1.0)
     results = [trial(far(loss=bursts), video(1.5, 6000), seed=seed) for seed in range(6)]
     assert min(wire_rate(result, 600, 6000) for result in results) > 0.95 * RATE_BPS
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("rate_bps", [1_000, 1_500, 1_900, 2_300])
+def test_of_one_layer_that_overfills_the_line_as_many_are_in_time_as_the_line_carries(
+    rate_bps: int, told: bool
+) -> None:
+    """300 chunks of seven full packets and one of 720 bytes in 11,250 s, 150 s of which each may wait; no repair. What a line
+    carries from the first release to the last deadline is a whole number of chunks, but for the packet that is sent meanwhile."""
+    chunk = 7 * MSS + 720
+    on_wire = 7 * WIRE + 720 + WIRE - MSS
+    objects = live(300, (chunk,), chunk_s=37.5, playout_s=300)
+    result = trial(
+        far(rate_bps, 300.0),
+        objects,
+        congestion="open-loop" if told else "paced",
+        block_s=2,
+        repair=(0.0,),
+        duration_s=12_000,
+        parameters=rates(rate_bps),
+    )
+    assert in_time(result, objects) >= 0.98 * rate_bps / 8 * 37.5 / on_wire

@@ -74,9 +74,18 @@ SubflowSet CodedSendingEnd::fitting(SubflowSet set, std::uint32_t object) const 
     SubflowSet timely = 0;
     for (; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        if (arrival_ns_[s] <= early || arrival_ns_[s] + latest(object, s) <= deadline) insert(timely, s);
+        const Time arrival = arrival_ns_[s] - shorter_by(object, s);
+        if (arrival <= early || arrival + latest(object, s) <= deadline) insert(timely, s);
     }
     return timely;
+}
+
+// How much sooner than a full packet the next of the object has left.
+Time CodedSendingEnd::shorter_by(std::uint32_t object, std::size_t s) const {
+    const std::int64_t left = objects_.payload_bytes[object] - layers_[object].offset;
+    if (left >= transport_.mss_bytes) return 0;
+    const auto full = static_cast<double>(transport_.mss_bytes + header_bytes_);
+    return static_cast<Time>(static_cast<double>(subflows_[s].out.slot_ns() * (transport_.mss_bytes - left)) / full);
 }
 
 // When what goes now arrives over the quickest of these.
@@ -201,13 +210,13 @@ Time CodedSendingEnd::expiry(std::uint32_t object) const {
     const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
     const Time sending = rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
     return objects_.deadline_ns[object] - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)) -
-           least_light_ns_;
+           least_queue_ns_ - least_light_ns_;
 }
 
 // Before then it does not expire by itself: with its block's length, and no less than what is left of it takes.
 Time CodedSendingEnd::soonest_expiry(std::uint32_t object) const {
     const auto left = static_cast<double>(objects_.payload_bytes[object] - layers_[object].offset + header_bytes_);
-    return objects_.deadline_ns[object] - least_light_ns_ - length_of(map_.block_of(object)) -
+    return objects_.deadline_ns[object] - least_queue_ns_ - least_light_ns_ - length_of(map_.block_of(object)) -
            static_cast<Time>(left * most_ns_per_byte_);
 }
 

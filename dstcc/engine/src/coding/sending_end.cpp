@@ -208,7 +208,7 @@ bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t obje
 // Lines are looked at only at slots, as a run of packets asks nobody in between; over nodes, where none goes in runs, each time.
 void CodedSendingEnd::refresh_paths(bool at_slot) {
     if (at_slot || lines_until_ns_ < kNever) look_at_lines();
-    least_light_ns_ = kNever / 4;
+    least_light_ns_ = least_queue_ns_ = kNever / 4;
     rate_ = 0;
     next_ = kNoObject;
     const SubflowSet heard_of = heard();
@@ -223,7 +223,10 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());
+        if (contains(heard_of, s) && subflow.up)
+            least_queue_ns_ = std::min(least_queue_ns_, queue_before_next(subflow));
     }
+    if (least_queue_ns_ == kNever / 4) least_queue_ns_ = 0;
     double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const Subflow& subflow = subflows_[s];
@@ -244,6 +247,12 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     spare_ns_ = std::max<Time>(spare, 0);
     gap_ns_ = spare_ns_ / static_cast<Time>(map_.layers());
     if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
+}
+
+// What stands in the own queue when the pace lets the next packet go.
+Time CodedSendingEnd::queue_before_next(const Subflow& subflow) const {
+    const Time until = std::max<Time>(subflow.flight.pacing_until() - now_, 0);
+    return std::max<Time>(subflow.out.queue_ns(now_) - until, 0);
 }
 
 // What others over the same first line take the place of.

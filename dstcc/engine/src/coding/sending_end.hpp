@@ -187,6 +187,7 @@ private:
     void offer();
     void refresh(std::size_t s);
     void refresh_paths(bool at_slot = false);
+    Time queue_before_next(const Subflow& subflow) const;
     void look_at_lines();
     bool fills(const Subflow& subflow) const;
     bool gives_way(const Subflow& subflow) const;
@@ -243,6 +244,7 @@ private:
     SubflowSet heard() const;
     SubflowSet in_time(SubflowSet set, Time deadline) const;
     SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
+    Time shorter_by(std::uint32_t object, std::size_t s) const;
     int quickest(SubflowSet set) const;
     Time earliest(SubflowSet set) const;
     bool expired(std::uint32_t object) const;
@@ -340,6 +342,7 @@ private:
     Time gap_ns_ = 0;               // between the turns of a chunk's layers
     Time spare_ns_ = kNever;        // from a release to when it must leave
     Time least_light_ns_ = 0;       // one way, of the established, or of all while none is
+    Time least_queue_ns_ = 0;       // in front of what is sent next, of those that are up; as of the last slot
     double rate_ = 0;               // bytes in a nanosecond, of all; as of the last slot
     double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
     Time longest_wait_ns_ = 0;      // from an object's release to its deadline
