@@ -365,10 +365,15 @@ bool CodedSendingEnd::missing(std::uint32_t object, bool fresh) const {
            (!fresh || hit_[object] != 0);
 }
 
+// It is missing no more, whatever happens.
+bool CodedSendingEnd::settled(std::uint32_t object) const {
+    return acked_bytes_[object] >= objects_.payload_bytes[object] || layers_[object].given_up || there(object);
+}
+
 // By when the last of its members that may be missing is needed; -1 if none is.
 Time CodedSendingEnd::last_deadline(std::uint32_t number, bool fresh) {
     BlockSending& block = sent_[number];
-    while (block.last_missing > 0 && !missing(map_.member(number, block.last_missing - 1), false)) --block.last_missing;
+    while (block.last_missing > 0 && settled(map_.member(number, block.last_missing - 1))) --block.last_missing;
     for (std::uint32_t i = block.last_missing; i > 0; --i)
         if (const std::uint32_t object = map_.member(number, i - 1); missing(object, fresh))
             return objects_.deadline_ns[object];
@@ -379,8 +384,7 @@ Time CodedSendingEnd::last_deadline(std::uint32_t number, bool fresh) {
 Time CodedSendingEnd::next_deadline(std::uint32_t number, bool fresh, Time from) {
     BlockSending& block = sent_[number];
     const std::uint32_t size = map_.size(number);
-    while (block.first_missing < size && !missing(map_.member(number, block.first_missing), false))
-        ++block.first_missing;
+    while (block.first_missing < size && settled(map_.member(number, block.first_missing))) ++block.first_missing;
     for (std::uint32_t i = block.first_missing; i < size; ++i)
         if (const std::uint32_t object = map_.member(number, i);
             (!deadlines_ || objects_.deadline_ns[object] >= from) && missing(object, fresh))

@@ -304,6 +304,7 @@ private:
     void want_no_more(std::uint32_t block);
     void end(std::uint32_t block);
     bool missing(std::uint32_t object, bool fresh) const;
+    bool settled(std::uint32_t object) const;
     Time last_deadline(std::uint32_t block, bool fresh);
     Time next_deadline(std::uint32_t block, bool fresh, Time from);
     bool only_fresh(const BlockSending& block) const {
