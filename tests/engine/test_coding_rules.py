@@ -150,48 +150,135 @@ def test_fresh_packets_of_a_large_block_are_found_at_once() -> None:
     assert time.process_time() - begins < 10
 
 
-def weight(layers, repair, packets, share):
-    """E of repair_rule.hpp, packets of one byte each."""
-    total, left, through = 0.0, packets, 1.0
-    for m, ((objects, source), extra) in enumerate(zip(layers, repair, strict=True)):
-        carried = min(1.0, max(left, 0.0) / (source + extra))
-        left -= source + extra
-        through *= 1 - coding.object_loss(objects, source, extra, share)
-        total += carried * (len(layers) - m) * through
+Layers = list[tuple[int, int, float]]
+"""Of each: objects, source packets, bytes of a packet."""
+
+
+def weight(layers: Layers, kept: list[list[float]], repair: list[int], carried: float) -> float:
+    """E of repair_rule.hpp."""
+    total, left, through = 0.0, carried, 1.0
+    for m, (_, source, octets) in enumerate(layers):
+        if source == 0:
+            continue
+        needs = source * octets + repair[m] * octets
+        part = min(1.0, max(left, 0.0) / needs) if carried > 0 else 1.0
+        left -= needs
+        through *= kept[m][repair[m]]
+        total += part * (len(layers) - m) * through
     return total
+
+
+def arriving(
+    layers: Layers, losses: coding.LossHeard, most: int, final_share: float = 1.0
+) -> list[list[float]]:
+    """1 - q(r) of each layer, up to so many packets of repair."""
+    share = min(losses.share, 0.75)
+    return [
+        [
+            1 - final_share * coding.object_loss(n, k, r, share, bursts=losses.bursts)
+            for r in range(most + 1 if k else 1)
+        ]
+        for n, k, _ in layers
+    ]
+
+
+def step_by_step(
+    layers: Layers, carried: float, losses: coding.LossHeard, most: int, final_share: float = 1.0
+) -> list[int]:
+    """The rule of repair_rule.hpp: steps that gain the most a byte, then what is worth it where nothing is left."""
+    kept, repair = arriving(layers, losses, most, final_share), [0] * len(layers)
+    all_weight = sum(len(layers) - m for m, (_, source, _) in enumerate(layers) if source)
+    while True:
+        now, best = weight(layers, kept, repair, carried), (0.0, 0, 0)
+        for m, (_, _, octets) in enumerate(layers):
+            for r in range(repair[m] + 1, len(kept[m])):
+                step = r - repair[m]
+                gain = weight(layers, kept, [*repair[:m], r, *repair[m + 1 :]], carried) - now
+                if gain > 1e-4 * all_weight * step and gain / (step * octets) > best[0]:
+                    best = gain / (step * octets), m, r
+        if best[0] <= 0:
+            break
+        repair[best[1]] = best[2]
+    left, through, price = carried, 1.0, 0.0
+    for m, (_, source, octets) in enumerate(layers):
+        if source == 0 or carried <= 0:
+            continue
+        worth = [(len(layers) - m) * through * one - price * r * octets for r, one in enumerate(kept[m])]
+        if left <= 0 and max(worth) > worth[repair[m]]:
+            repair[m] = worth.index(max(worth))
+        through *= kept[m][repair[m]]
+        needs = source * octets + repair[m] * octets
+        if left > 0:
+            price = (len(layers) - m) * through / needs
+        left -= needs
+    return repair
+
+
+@pytest.mark.parametrize("final_share", [1.0, 0.1])
+@pytest.mark.parametrize("lost", [0, 6, 60])
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [(1, 1, 1.0)],
+        [(3, 12, 1.0)],
+        [(4, 12, 1000.0), (4, 9, 300.0)],
+        [(4, 10, 1.0), (4, 0, 1.0), (4, 10, 3.0)],
+        [(2, 6, 100.0), (2, 9, 100.0), (2, 7, 40.0)],
+    ],
+)
+def test_auto_goes_by_the_steps_that_gain_the_most_a_byte(
+    layers: Layers, lost: int, final_share: float
+) -> None:
+    """With any bytes to carry, none for no bound among them; and with just those that the base layer takes."""
+    losses = heard(100 - lost, lost)
+    source = sum(k * octets for _, k, octets in layers)
+    base = [layers[0][1], coding.plan(layers, 0.5 * layers[0][1] * layers[0][2], losses, final_share)[0]]
+    for carried in (
+        0.0,
+        *(source * part for part in (0.1, 0.4, 0.7, 1.0, 1.3, 3.0)),
+        sum(base) * layers[0][2],
+    ):
+        expected = step_by_step(layers, carried, losses, 40, final_share)
+        assert coding.plan(layers, carried, losses, final_share) == expected, carried
 
 
 @pytest.mark.parametrize("packets", [60, 66, 72, 100])
 @pytest.mark.parametrize("lost", [0, 30])
 def test_auto_finds_the_most_weight_that_there_is(packets: int, lost: int) -> None:
-    layers, losses = [(5, 30), (5, 20), (5, 10)], heard(300 - lost, lost)
-    chosen = coding.plan(layers, packets, losses)
-    best = max(weight(layers, one, packets, losses.share) for one in product(range(14), range(12), range(10)))
-    assert weight(layers, chosen, packets, losses.share) >= 0.998 * best
+    layers: Layers = [(5, 30, 1.0), (5, 20, 1.0), (5, 10, 1.0)]
+    losses = heard(300 - lost, lost)
+    chosen, kept = coding.plan(layers, packets, losses), arriving(layers, losses, 40)
+    best = max(weight(layers, kept, list(one), packets) for one in product(range(14), range(12), range(10)))
+    assert weight(layers, kept, chosen, packets) >= 0.998 * best
+
+
+TWO: Layers = [(10, 100, 1.0), (10, 100, 1.0)]
 
 
 def test_auto_takes_what_is_spare_and_protects_the_base_layer_more() -> None:
-    layers, losses = [(10, 100), (10, 100)], heard(9_700, 300)
+    layers, losses = TWO, heard(9_700, 300)
     base, above = coding.plan(layers, 1_000.0, losses)
     assert base >= above > 3
     # 3 of 100 lost: with spare rate it goes on until a packet gains less than a ten-thousandth of all.
-    reached = weight(layers, (base, above), 1_000, losses.share)
+    kept = arriving(layers, losses, 40)
+    reached = weight(layers, kept, [base, above], 1_000)
     assert reached > 0.9995 * 3
-    for more in ((base + 1, above), (base, above + 1)):
-        assert 0 < weight(layers, more, 1_000, losses.share) - reached < 1e-4 * 3
+    for more in ([base + 1, above], [base, above + 1]):
+        assert 0 < weight(layers, kept, more, 1_000) - reached < 1e-4 * 3
 
 
 def test_auto_pays_for_the_base_layer_with_the_highest() -> None:
-    layers, losses = [(10, 100), (10, 100)], heard(9_700, 300)
+    layers, losses = TWO, heard(9_700, 300)
     base, above = coding.plan(layers, 200.0, losses)  # the links carry the source packets and nothing else
     assert base > 3
-    assert weight(layers, (base, above), 200, losses.share) > weight(layers, (0, 0), 200, losses.share)
+    kept = arriving(layers, losses, 40)
+    assert weight(layers, kept, [base, above], 200) > weight(layers, kept, [0, 0], 200)
 
 
 def test_auto_protects_what_goes_though_nothing_is_left_for_it() -> None:
     # The base layer alone is more than there is. A byte of the other's repair costs what a byte of the base layer
     # brings: its weight over its packets, repair included.
-    layers, losses = [(10, 100), (10, 100)], heard(9_700, 300)
+    layers, losses = TWO, heard(9_700, 300)
     base, above = coding.plan(layers, 90.0, losses)
     kept = [1 - coding.object_loss(10, 100, r, losses.share) for r in range(40)]
     price = 2 * kept[base] / (100 + base)
@@ -203,4 +290,48 @@ def test_auto_protects_what_goes_though_nothing_is_left_for_it() -> None:
 
 
 def test_auto_sends_nothing_beyond_what_the_code_has_room_for() -> None:
-    assert coding.plan([(10, 0), (10, 100)], 1_000.0, heard(0, 0))[0] == 0  # nothing to repair
+    assert coding.plan([(10, 0, 1.0), (10, 100, 1.0)], 1_000.0, heard(0, 0))[0] == 0  # nothing to repair
+
+
+def test_auto_looks_at_as_many_packets_as_a_large_block_loses() -> None:
+    """Of k / (1 - p) packets k p / (1 - p) are lost on average, with a standard deviation of the root of that."""
+    losses = heard(900, 100)
+    for source in (1500, 6_000, 20_000):
+        (repair,) = coding.plan([(10, source, 1.0)], 1e6, losses)
+        mean = source * losses.share / (1 - losses.share)
+        assert mean + 2 * mean**0.5 < repair < mean + 5 * mean**0.5
+
+
+def test_beyond_three_quarters_of_losses_auto_plans_as_for_as_many() -> None:
+    # (297 + 3) / (300 + 100) are three quarters, (895 + 3) / (900 + 100) nine tenths.
+    known = coding.plan([(2, 10, 1.0)], 1e6, heard(3, 297))
+    assert coding.plan([(2, 10, 1.0)], 1e6, heard(5, 895)) == known
+    assert known[0] > 10 * 3
+
+
+def test_a_burst_longer_than_two_blocks_hits_all_of_one_or_nothing() -> None:
+    # 3 packets, losses in groups of 10: one group, and one packet of repair is too few for it.
+    assert coding.object_loss(2, 2, 1, 0.1, bursts=10.0) == pytest.approx(0.1 * (1 - (2 / 3) ** 3))
+
+
+def test_all_that_is_sent_may_be_lost() -> None:
+    # One packet, and one of repair: both are, in one of a hundred cases; each spares the object by 1 / 2.
+    assert coding.object_loss(1, 1, 1, 0.1) == pytest.approx(0.01 * (1 - 1 / 4))
+
+
+@pytest.mark.parametrize("bursts", [1.0, 4.0])
+def test_what_a_large_block_loses_is_no_less_for_being_certain(bursts: float) -> None:
+    # 2,000 packets of which half are lost, without repair: hardly ever none of the first object's 500.
+    assert 1 - 1e-9 < coding.object_loss(4, 2000, 0, 0.5, bursts=bursts) <= 1.0
+
+
+def test_losses_that_vary_a_little_are_not_a_binomials() -> None:
+    """phi = 1.05, by exact sums."""
+    source, repair, share, phi = 36, 4, Fraction(1, 20), Fraction(21, 20)
+    n = source + repair
+    both = (n - 1) / (phi - 1) - 1
+    a, b = share * both, (1 - share) * both
+    chances = [comb(n, x) * rising(a, x) * rising(b, n - x) / rising(both, n) for x in range(n + 1)]
+    expected = sum(chances[x] * (1 - Fraction(n - source, n) ** x) for x in range(repair + 1, n + 1))
+    found = coding.object_loss(1, source, repair, float(share), bursts=float(phi))
+    assert found == pytest.approx(float(expected), rel=1e-6)

@@ -6,13 +6,13 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kRarely = 1e-2;          // fresh packets are too few
-constexpr double kNegligible = 1e-12;     // of a probability
-constexpr std::int64_t kFew = 8;          // groups in a block, of packets that are lost together
-constexpr double kSteady = 1e-3;          // of phi beyond 1: less is a binomial's
-constexpr double kMostShare = 0.75;       // of losses: beyond, no repair helps
-constexpr std::int64_t kMostSteps = 512;  // of repair that are looked at, a layer
-constexpr double kReach = 8;              // standard deviations beyond the mean
+constexpr double kRarely = 1e-2;       // fresh packets are too few
+constexpr double kNegligible = 1e-12;  // of a probability
+constexpr std::int64_t kFew = 8;       // groups in a block, of packets that are lost together
+constexpr double kSteady = 1e-3;       // of phi beyond 1: less is a binomial's
+constexpr double kMostShare = 0.75;    // of losses: beyond, no repair helps
+constexpr std::int64_t kFine = 512;    // of repair: steps are such a part of it
+constexpr double kReach = 8;           // standard deviations from the mean: hardly ever is more or less lost
 
 double log_gamma(double x) {
     int sign = 0;  // std::lgamma keeps it in a global
@@ -45,10 +45,12 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
     const std::int64_t units = few ? groups : packets;
     const double group = n / static_cast<double>(units), odds = share / (1 - share);
     const double both = (n - 1) / (bursts - 1) - 1, a = share * both, b = both - a;
-    const double untouched =
-        std::max(0.0, 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / n);
-    const std::int64_t least = static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;  // that are too many
-    if (least > units) return 0;
+    const double untouched = 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / n;
+    const std::int64_t too_many = static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;
+    if (too_many > units) return 0;
+    const double mean = static_cast<double>(units) * share, vary = few ? 1 : bursts;
+    const std::int64_t least =
+        std::max(too_many, static_cast<std::int64_t>(mean - kReach * std::sqrt(mean * (1 - share) * vary)));
     auto lost = static_cast<double>(least), kept = static_cast<double>(units - least);
     double chance = std::exp(log_choose(units, least) + (few ? lost * std::log(share) + kept * std::log1p(-share)
                                                              : log_beta(a + lost, b + kept) - log_beta(a, b)));
@@ -56,7 +58,7 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
     double loss = 0, spared = std::pow(spares, lost);
     for (; kept >= 0; ++lost, --kept, spared *= spares) {
         loss += chance * (1 - spared);
-        if (chance < kNegligible && lost > static_cast<double>(units) * share) break;
+        if (chance < kNegligible && lost > mean) break;
         chance *= kept / (lost + 1) * (few ? odds : (a + lost) / (b + kept - 1));
     }
     return std::min(loss, 1.0);
@@ -65,8 +67,8 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
                                            const LossHeard& losses, double final_share) {
     const double share = std::min(losses.share(), kMostShare), bursts = losses.bursts();
-    std::vector<std::int64_t> repair(layers.size(), 0);
-    std::vector<std::vector<double>> kept(layers.size());  // 1 - q(r)
+    std::vector<std::vector<Step>> steps(layers.size());
+    std::vector<std::size_t> at(layers.size(), 0);
     double all = 0;
     for (std::size_t m = 0; m < layers.size(); ++m) {
         const PlannedLayer& layer = layers[m];
@@ -74,20 +76,20 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         if (layer.source > 0) all += weight;
         const double mean = static_cast<double>(layer.source) * share / (1 - share);
         const double reach = mean + kReach * std::sqrt(mean * bursts) + kReach * bursts;
-        const auto most = layer.source == 0
-                              ? 0
-                              : std::min({layer.most_repair, kMostSteps, static_cast<std::int64_t>(std::ceil(reach))});
-        for (std::int64_t r = 0; r <= most; ++r)
-            kept[m].push_back(1 - final_share * object_loss(layer, r, share, bursts));
+        const auto most =
+            layer.source == 0 ? 0 : std::min(layer.most_repair, static_cast<std::int64_t>(std::ceil(reach)));
+        for (std::int64_t r = 0; r <= most; r += std::max<std::int64_t>(r / kFine, 1))
+            steps[m].push_back({r, 1 - final_share * object_loss(layer, r, share, bursts)});
     }
     const auto expected = [&]() {
         double weight = 0, left = bytes, through = 1;
         for (std::size_t m = 0; m < layers.size(); ++m) {
             if (layers[m].source == 0) continue;
-            const double needs = layers[m].bytes + static_cast<double>(repair[m]) * layers[m].packet_bytes;
+            const Step& step = steps[m][at[m]];
+            const double needs = bytes_of(layers[m], step);
             const double carried = bytes <= 0 ? 1 : std::min(1.0, std::max(left, 0.0) / needs);
             left -= needs;
-            through *= kept[m][static_cast<std::size_t>(repair[m])];
+            through *= step.kept;
             weight += carried * static_cast<double>(layers.size() - m) * through;
         }
         return weight;
@@ -95,47 +97,47 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
     double now = expected();
     for (;;) {
         double best_gain = 0;
-        std::size_t best_layer = 0;
-        std::int64_t best_repair = 0;
+        std::size_t best_layer = 0, best_step = 0;
         for (std::size_t m = 0; m < layers.size(); ++m) {
-            const std::int64_t had = repair[m];
-            for (auto r = had + 1; r < static_cast<std::int64_t>(kept[m].size()); ++r) {
-                repair[m] = r;
-                const auto step = static_cast<double>(r - had);
+            const std::size_t had = at[m];
+            for (std::size_t i = had + 1; i < steps[m].size(); ++i) {
+                at[m] = i;
+                const auto packets = static_cast<double>(steps[m][i].repair - steps[m][had].repair);
                 const double gain = expected() - now;
-                if (gain > worth_ * all * step && gain / (step * layers[m].packet_bytes) > best_gain) {
-                    best_gain = gain / (step * layers[m].packet_bytes);
+                if (gain > worth_ * all * packets && gain / (packets * layers[m].packet_bytes) > best_gain) {
+                    best_gain = gain / (packets * layers[m].packet_bytes);
                     best_layer = m;
-                    best_repair = r;
+                    best_step = i;
                 }
             }
-            repair[m] = had;
+            at[m] = had;
         }
         if (best_gain <= 0) break;
-        repair[best_layer] = best_repair;
+        at[best_layer] = best_step;
         now = expected();
     }
-    plan_beyond(layers, bytes, kept, repair);
+    plan_beyond(layers, bytes, steps, at);
+    std::vector<std::int64_t> repair;
+    for (std::size_t m = 0; m < layers.size(); ++m) repair.push_back(steps[m][at[m]].repair);
     return repair;
 }
 
 // For layers for which nothing is left.
 void RepairRule::plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
-                             const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair) {
+                             const std::vector<std::vector<Step>>& steps, std::vector<std::size_t>& at) {
     double left = bytes, through = 1, price = 0;
     for (std::size_t m = 0; bytes > 0 && m < layers.size(); ++m) {
         if (layers[m].source == 0) continue;
         const auto weight = static_cast<double>(layers.size() - m);
         if (left <= 0) {
-            const auto worth = [&](std::int64_t r) {
-                return weight * through * kept[m][static_cast<std::size_t>(r)] -
-                       price * static_cast<double>(r) * layers[m].packet_bytes;
+            const auto worth = [&](const Step& step) {
+                return weight * through * step.kept - price * static_cast<double>(step.repair) * layers[m].packet_bytes;
             };
-            for (auto r = std::int64_t{1}; r < static_cast<std::int64_t>(kept[m].size()); ++r)
-                if (worth(r) > worth(repair[m])) repair[m] = r;
+            for (std::size_t i = 1; i < steps[m].size(); ++i)
+                if (worth(steps[m][i]) > worth(steps[m][at[m]])) at[m] = i;
         }
-        through *= kept[m][static_cast<std::size_t>(repair[m])];
-        const double needs = layers[m].bytes + static_cast<double>(repair[m]) * layers[m].packet_bytes;
+        through *= steps[m][at[m]].kept;
+        const double needs = bytes_of(layers[m], steps[m][at[m]]);
         if (left > 0) price = weight * through / needs;
         left -= needs;
     }

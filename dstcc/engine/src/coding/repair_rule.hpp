@@ -18,7 +18,7 @@
 //
 // From r = 0 on, the step to an r' of some layer that gains the most E a byte is taken, as long as one gains more than
 // `worth` of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change
-// little.) With bytes to spare f stays 1 and repair costs nothing; without, it is paid by the highest layer's share.
+// little; from 1,024 on each is a 512th of what there is.) With bytes to spare f stays 1 and repair costs nothing; without, it is paid by the highest layer's share.
 //
 // A layer with f = 0 may go nevertheless, at the beginning of what does not fit. Its r is the one of the most
 //
@@ -54,8 +54,15 @@ public:
     std::int64_t fresh(std::int64_t missing, double share);
 
 private:
+    struct Step {
+        std::int64_t repair;  // r
+        double kept;          // 1 - q(r)
+    };
+    static double bytes_of(const PlannedLayer& layer, const Step& step) {
+        return layer.bytes + static_cast<double>(step.repair) * layer.packet_bytes;
+    }
     static void plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
-                            const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair);
+                            const std::vector<std::vector<Step>>& steps, std::vector<std::size_t>& at);
     bool is_enough(std::int64_t n, std::int64_t missing, double share);
     double log_choose(std::int64_t n, std::int64_t x);
     double worth_;
