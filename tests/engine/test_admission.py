@@ -63,10 +63,57 @@ def in_time(result: EngineResult, objects: Objects) -> list[float]:
     return [float(there[objects.layer == layer].mean()) for layer in range(int(objects.layer.max()) + 1)]
 
 
+KB_A_S = 1e-6
+"""In bytes in a nanosecond."""
+
+
+def brings(plan: coding.Plan, at_s: float, kilobytes: float) -> None:
+    """What is due then may have so many kilobytes and no more."""
+    assert not plan.admit(ns(at_s), 1000 * kilobytes + 1)
+    assert plan.admit(ns(at_s), 1000 * kilobytes - 1)
+
+
+def test_a_path_whose_rate_nobody_knows_counts_as_the_mean_of_the_others() -> None:
+    brings(coding.Plan([link(8e3, 0.0)] * 3, [KB_A_S, 0.0, 3 * KB_A_S], ns(100)), 50, 50 * (1 + 2 + 3))
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 20.0])
+def test_what_leaves_behind_the_own_queue_is_there_a_light_time_later(wait_s: float) -> None:
+    """Of 7 s."""
+    plan = coding.Plan([link(8e3, 14.0)], [KB_A_S], ns(100), ns(wait_s))
+    brings(plan, 50, 50 - wait_s - 7)
+
+
+def test_a_contact_brings_all_of_it_by_its_end_and_a_light_time() -> None:
+    """By then exactly, which is amid two steps: 80.3 s of 100 / 64 s each are 51.4."""
+    away = link(8e3, 100.0, outages_s=((30.3, 90.0),), up_outages_ns=((ns(10), ns(90)),))
+    brings(coding.Plan([away], [KB_A_S], ns(100)), 80.3, 30.3)
+
+
+def test_a_rate_that_will_double_brings_twice_as_much_then() -> None:
+    doubles = link(8e3, 0.0, rate_t_ns=(0, ns(50)), rate_share=(0.5, 1.0))
+    brings(coding.Plan([doubles], [KB_A_S], ns(100)), 100, 50 + 2 * 50)
+
+
+def test_the_plan_looks_at_eight_waits() -> None:
+    brings(coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100)), 700, 700)
+    brings(coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100)), 900, 800)
+
+
+def test_what_is_still_to_be_released_is_due_a_wait_after_that() -> None:
+    """All that the link will bring after 100 s is for a lower layer's future: what is due by then has the 100 s, and
+    what is due later no more."""
+    plan = coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100))
+    plan.expect(KB_A_S)
+    plan.begin_layer()
+    assert not plan.admit(ns(300), 100e3 + 1)
+    brings(plan, 100, 100)
+
+
 def test_what_is_admitted_leaves_less_for_what_is_due_with_it() -> None:
     """The link brings 50 kB by 50 s and 100 kB by 100 s: of what is due at 50 s, 30 kB are admitted, not 30 more, and
     20 are; then 50 more by 100 s."""
-    plan = coding.OneLinkPlan(link(8e3, 0.0), 1e-6, ns(100))
+    plan = coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100))
     due = ((50, 30e3), (50, 30e3), (50, 20e3), (50, 1.0), (100, 50e3), (100, 1.0))
     assert [plan.admit(ns(at_s), octets) for at_s, octets in due] == [True, False, True, False, True, False]
 

@@ -279,7 +279,7 @@ def test_a_queue_whose_line_closes_says_nothing_of_a_rate() -> None:
 
 @pytest.mark.parametrize(
     ("arrived", "lost", "room"),
-    [(80, 0, 125e3), (75, 0, 125e3), (74, 0, 100e3), (80, 10, 125e3), (80, 20, 80e3)],
+    [(80, 0, 125e3), (75, 0, 125e3), (74, 0, 100e3), (70, 10, 100e3), (80, 10, 125e3), (80, 20, 80e3)],
 )
 def test_room_grows_by_a_quarter_after_a_stay_that_had_it_and_lost_little(
     arrived: int, lost: int, room: float
@@ -291,6 +291,73 @@ def test_room_grows_by_a_quarter_after_a_stay_that_had_it_and_lost_little(
     hear(seen, 2, lost, lost=True)
     hear(seen, 3, 1)
     has_room_for(seen, 4, room)
+
+
+def overflowed(arrived: int = 40, lost: int = 20) -> coding.StorageSeen:
+    """Of stay 1 so many arrived, before so many were lost."""
+    seen = coding.StorageSeen()
+    hear(seen, 1, arrived)
+    hear(seen, 1, lost, lost=True)
+    return seen
+
+
+def test_late_news_counts_of_the_last_eight_stays() -> None:
+    seen = overflowed()
+    for until in range(2, 9):
+        hear(seen, until, 1)
+    hear(seen, 1, 10)
+    has_room_for(seen, 9, 50 * PACKET)
+    hear(seen, 1, 10)  # the ninth from the end
+    assert seen.full(9), "what was sent there stays so"
+    has_room_for(seen, 10, 50 * PACKET)
+
+
+def test_news_of_a_stay_that_nobody_sent_to_is_not_the_one_befores() -> None:
+    seen = overflowed()
+    hear(seen, 3, 1)
+    hear(seen, 2, 10)
+    has_room_for(seen, 4, 40 * PACKET)
+
+
+def test_room_grows_once_a_stay_whenever_its_news_comes() -> None:
+    seen = overflowed(100)
+    hear(seen, 2, 100)
+    for until in (3, 2, 3, 2, 3):
+        hear(seen, until, 1)
+    has_room_for(seen, 4, 125 * PACKET)
+
+
+def test_more_that_arrives_of_a_stay_that_overflowed_is_more_room() -> None:
+    seen = overflowed()
+    hear(seen, 2, 70)
+    hear(seen, 2, 20, lost=True)
+    has_room_for(seen, 3, 70 * PACKET)
+
+
+def test_what_nobody_noted_as_sent_had_room_where_it_arrived() -> None:
+    seen = overflowed(0, 30)
+    hear(seen, 1, 40)
+    has_room_for(seen, 2, 40 * PACKET)
+
+
+@pytest.mark.parametrize(("arrived", "size"), [(30, PACKET), (38, 2 * PACKET)])
+def test_a_store_that_kept_no_less_than_it_lost_at_first_drops_its_tail(arrived: int, size: float) -> None:
+    """With the 19th loss it overflows; more are lost afterwards, and of others nothing is known."""
+    seen = coding.StorageSeen()
+    seen.send(1, 200 * PACKET)
+    hear(seen, 1, arrived)
+    for _ in range(19):
+        seen.hear(1, size, True)
+    hear(seen, 1, 60, lost=True)
+    has_room_for(seen, 2, arrived * PACKET)
+
+
+def test_one_node_that_overflowed_limits_what_goes_over_others() -> None:
+    seen = coding.StorageSeen()
+    assert not seen.limits()
+    hear(seen, 1, 40, node=1)
+    hear(seen, 1, 20, lost=True, node=1)
+    assert seen.limits()
 
 
 def test_where_nothing_arrived_sixteen_packets_ask_again() -> None:

@@ -2,6 +2,8 @@
 #include "python/convert.hpp"
 #include "bind.hpp"
 
+#include <deque>
+
 #include <pybind11/stl.h>
 
 #include "coding/admission.hpp"
@@ -108,13 +110,18 @@ struct LtpRule {
     RateRule rule;
 };
 
-// A plan over one link, which brings so many bytes in a nanosecond.
-struct OneLinkPlan {
-    OneLinkPlan(const LinkConfig& link, double rate, Time longest) : plan(link, 40) {
-        admission.begin(0, longest, kNever, {{&plan, rate, 0, 0}});
+// A plan at time 0 over links, which bring so many bytes in a nanosecond (0: nobody knows), for its first layer.
+struct Plan {
+    Plan(const std::vector<LinkConfig>& links, const std::vector<double>& rates, Time longest, Time wait) {
+        std::vector<Admission::Path> paths;
+        for (const LinkConfig& link : links) plans.emplace_back(link, 40);
+        for (std::size_t l = 0; l < links.size(); ++l)
+            paths.push_back({&plans[l], rates[l], wait, plans[l].light_ns(0)});
+        admission.begin(0, longest, kNever, paths);
         admission.begin_layer();
     }
-    ContactPlan plan;
+    Plan(const Plan&) = delete;
+    std::deque<ContactPlan> plans;
     Admission admission;
 };
 
@@ -180,6 +187,7 @@ void bind_coding(py::module_& engine) {
     py::class_<StorageSeen>(m, "StorageSeen")
         .def(py::init<>())
         .def("share", &StorageSeen::share)
+        .def("limits", &StorageSeen::limits)
         .def(
             "send",
             [](StorageSeen& seen, Time until, double bytes, std::size_t node) { seen.send({node, until}, bytes); },
@@ -229,12 +237,17 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("expected_success", [](const LtpRule& r) { return r.rule.expected_success(); })
         .def_property_readonly("state", [](const LtpRule& r) { return r.rule.state(); })
         .def_static("level", &RateRule::level);
-    py::class_<OneLinkPlan>(m, "OneLinkPlan")
-        .def(py::init([](const py::object& link, double rate, Time longest) {
-                 return std::make_unique<OneLinkPlan>(read_link(link), rate, longest);
-             }),
-             py::arg("link"), py::arg("rate"), py::arg("longest"))
-        .def("admit", [](OneLinkPlan& p, Time deadline, double bytes) { return p.admission.admit(deadline, bytes); });
+    py::class_<Plan>(m, "Plan")
+        .def(py::init(
+                 [](const std::vector<py::object>& links, const std::vector<double>& rates, Time longest, Time wait) {
+                     std::vector<LinkConfig> read;
+                     for (const py::object& link : links) read.push_back(read_link(link));
+                     return std::make_unique<Plan>(read, rates, longest, wait);
+                 }),
+             py::arg("links"), py::arg("rates"), py::arg("longest"), py::arg("wait") = 0)
+        .def("admit", [](Plan& p, Time deadline, double bytes) { return p.admission.admit(deadline, bytes); })
+        .def("expect", [](Plan& p, double rate) { p.admission.expect(rate); })
+        .def("begin_layer", [](Plan& p) { p.admission.begin_layer(); });
     m.def("brings_back", [](bool raptorq, std::int64_t arrived, std::int64_t source, double draw) {
         return brings_back(raptorq ? ErasureCode::kRaptorQ : ErasureCode::kMds, arrived, source, draw);
     });

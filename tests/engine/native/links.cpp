@@ -3,7 +3,7 @@
 
 #include "link/bursts.hpp"
 #include "link/contact.hpp"
-#include "link/planned_path.hpp"
+#include "link/answer_clock.hpp"
 #include "link/line.hpp"
 #include "ltp/segments.hpp"
 #include "python/convert.hpp"
@@ -65,6 +65,18 @@ py::array waits_further_on(const py::object& link, const std::vector<Time>& at) 
     return to_array(waits);
 }
 
+// When answers are due over a path, by its plan.
+struct ClockBench {
+    ClockBench(const LinkConfig& path, std::uint32_t full_bytes)
+        : plan(path, 40),
+          clock(paths.of(path, plan, full_bytes, 1).clock) {}
+    ClockBench(const ClockBench&) = delete;
+
+    ContactPlan plan;
+    PathPlans paths{1};
+    AnswerClock clock;
+};
+
 // A line with all that it stands on.
 struct LineBench {
     LineBench(const LinkConfig& link, bool up, double told_bps, std::uint32_t full_bytes)
@@ -109,6 +121,34 @@ void bind_links(py::module_& m) {
                 return next == kNever ? -1 : next;
             },
             py::arg("at_ns"));
+    m.def(
+        "slowest_back",
+        [](const py::object& config, std::size_t path) { return slowest_back(read_engine_config(config), path); },
+        py::arg("config"), py::arg("path"));
+    py::class_<ClockBench>(m, "AnswerClock")
+        .def(py::init([](const py::object& path, std::uint32_t full_bytes) {
+                 return std::make_unique<ClockBench>(read_link(path), full_bytes);
+             }),
+             py::arg("path"), py::arg("full_bytes"))
+        .def(
+            "arrival", [](const ClockBench& on, Time at) { return on.clock.arrival(at); }, py::arg("at_ns"))
+        .def(
+            "waits_there", [](const ClockBench& on, Time at) { return on.clock.waits_there(at); }, py::arg("at_ns"))
+        .def(
+            "waits_both", [](const ClockBench& on, Time at) { return on.clock.waits_both(at); }, py::arg("at_ns"))
+        .def(
+            "answer_rests", [](const ClockBench& on, Time at) { return on.clock.answer_rests(at); }, py::arg("at_ns"))
+        .def(
+            "margin", [](const ClockBench& on, Time at, Time answered) { return on.clock.margin(at, answered); },
+            py::arg("at_ns"), py::arg("answered_ns"))
+        .def(
+            "stay",
+            [](const ClockBench& on, Time at) {
+                const Stay stay = on.clock.stay(at);
+                return std::pair(stay.node, stay.until);
+            },
+            py::arg("at_ns"))
+        .def("may_wait", [](const ClockBench& on) { return on.clock.may_wait(); });
     py::class_<LineBench>(m, "Line")
         .def(py::init([](const py::object& link, bool up, double told_bps, std::uint32_t full_bytes) {
                  return std::make_unique<LineBench>(read_link(link), up, told_bps, full_bytes);
