@@ -229,15 +229,11 @@ def step_by_step(
 def test_auto_goes_by_the_steps_that_gain_the_most_a_byte(
     layers: Layers, lost: int, final_share: float
 ) -> None:
-    """With any bytes to carry, none for no bound among them; and with just those that the base layer takes."""
+    """With any bytes to carry, 0 for no bound among them; and with just those that a base layer and repair take."""
     losses = heard(100 - lost, lost)
     source = sum(k * octets for _, k, octets in layers)
-    base = [layers[0][1], coding.plan(layers, 0.5 * layers[0][1] * layers[0][2], losses, final_share)[0]]
-    for carried in (
-        0.0,
-        *(source * part for part in (0.1, 0.4, 0.7, 1.0, 1.3, 3.0)),
-        sum(base) * layers[0][2],
-    ):
+    base = [(layers[0][1] + r) * layers[0][2] for r in range(12)]
+    for carried in (0.0, *(source * part for part in (0.1, 0.4, 0.7, 1.0, 1.3, 3.0)), *base):
         expected = step_by_step(layers, carried, losses, 40, final_share)
         assert coding.plan(layers, carried, losses, final_share) == expected, carried
 
@@ -302,6 +298,22 @@ def test_auto_looks_at_as_many_packets_as_a_large_block_loses() -> None:
         assert mean + 2 * mean**0.5 < repair < mean + 5 * mean**0.5
 
 
+def test_auto_looks_at_as_many_packets_as_bursts_lose() -> None:
+    """Of 25 each: more than eight such bursts and eight standard deviations of single losses."""
+    losses = heard(900, 100)
+    expected = 1000 * losses.share
+    losses.block(1000, expected + (25 * expected * (1 - losses.share)) ** 0.5)
+    assert losses.bursts == pytest.approx(25)
+    (repair,) = coding.plan([(10, 18_000, 1.0)], 1e6, losses)
+    mean = 18_000 * losses.share / (1 - losses.share)
+    assert mean + 8 * mean**0.5 + 8 * 25 + 4 < repair < mean + 5 * 5 * mean**0.5
+
+
+def test_words_are_planned_as_the_longest_of_them() -> None:
+    word = coding.object_loss(1, 2, 0, 0.1)
+    assert coding.object_loss(1, 3, 0, 0.1, words=2) == pytest.approx(1 - (1 - word) ** 2)
+
+
 def test_beyond_three_quarters_of_losses_auto_plans_as_for_as_many() -> None:
     # (297 + 3) / (300 + 100) are three quarters, (895 + 3) / (900 + 100) nine tenths.
     known = coding.plan([(2, 10, 1.0)], 1e6, heard(3, 297))
@@ -323,6 +335,10 @@ def test_all_that_is_sent_may_be_lost() -> None:
 def test_what_a_large_block_loses_is_no_less_for_being_certain(bursts: float) -> None:
     # 2,000 packets of which half are lost, without repair: hardly ever none of the first object's 500.
     assert 1 - 1e-9 < coding.object_loss(4, 2000, 0, 0.5, bursts=bursts) <= 1.0
+
+
+def test_no_more_than_all_is_lost() -> None:
+    assert max(coding.object_loss(10, 6000, repair, 103 / 1100) for repair in range(0, 200, 10)) <= 1.0
 
 
 def test_losses_that_vary_a_little_are_not_a_binomials() -> None:

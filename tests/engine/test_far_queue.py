@@ -102,7 +102,7 @@ def test_what_stands_there_is_served_while_nothing_is_sent() -> None:
     queue.pace(ns(140.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
     assert queue.ahead == ns(40.0)  # looked at again, it is as short
     # A report of what left before the pause tells of the same queue; one of what left after it, of another.
-    queue.hear(ns(110.0), ns(58.0), 5_000.0)
+    queue.hear(ns(120.0), ns(58.0), 5_000.0)
     queue.pace(ns(141.0), 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
     assert queue.ahead == ns(38.0)
     queue.hear(ns(140.0), ns(58.0), 5_000.0)  # the first: with it the pause ended
@@ -141,13 +141,48 @@ def found_queue(shown: float, shared: bool = False) -> tuple[coding.FarQueue, fl
     return queue, queue.pace(ns(20.0), 60_000.0, shown / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
 
 
-def test_a_report_of_an_older_packet_says_nothing() -> None:
+@pytest.mark.parametrize("sent_s", [5.0, 10.0])
+def test_a_report_of_an_older_packet_or_the_same_says_nothing(sent_s: float) -> None:
     queue, pace = found_queue(SHOWN)
     # The wait is 60 s and (60,000 - 1,000 x 10) / 1,000 more, and 6.25 s are aimed at: a quarter of what is available.
     assert pace == pytest.approx(250)
-    queue.hear(ns(5.0), ns(0.0), 0.0)
+    queue.hear(ns(sent_s), ns(0.0), 0.0)
     assert queue.pace(ns(20.0), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9 == pace
     assert queue.ahead == ns(110.0)
+
+
+def test_bytes_that_an_older_packet_tells_of_arrived_all_the_same() -> None:
+    queue = coding.FarQueue()
+    queue.hear(ns(0.0), ns(50.0), 5_000.0)
+    queue.hear(ns(10.0), ns(60.0), 8_000.0)
+    queue.hear(ns(5.0), ns(0.0), 12_000.0)
+    pace = queue.pace(ns(20.0), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+    assert pace == pytest.approx(250)  # as in found_queue()
+
+
+def test_a_line_is_what_it_showed_less_a_sixteenth_a_round_trip() -> None:
+    """1,000 bytes a second at first. Others leave half of it, and 20 s stand all the time, for eight round trips."""
+    queue, _ = found_queue(SHOWN)
+    steps = 80
+    for step in range(steps):
+        queue.hear(ns(20.0 + 10 * step), ns(20.0), 5_000.0)
+        now = ns(20.0 + 10 * step)
+        pace = queue.pace(now, 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+    line = LINE * (1 - 10 / ROUND_S / 16) ** steps
+    target = ROUND_S / 4 * (1 + 1.5 * (0.5 - 500 / line))
+    assert 600 < line < 610 and target < 20
+    assert pace == pytest.approx(500 + line * (target - 20) / (ROUND_S / 2))
+
+
+def test_what_was_lost_before_a_contact_counts_for_no_look_behind_it() -> None:
+    queue = coding.FarQueue()
+    for begins_s in (0.0, 100.0, 200.0):
+        queue.skip()
+        queue.lose(1e6)
+        queue.hear(ns(begins_s), ns(0.3), 5_000.0)
+        queue.hear(ns(begins_s + 10), ns(0.35), 10_000.0)
+        queue.pace(ns(begins_s + 10), 5_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert not queue.found, "no shallow queue that drops"
 
 
 def test_packets_that_waited_for_a_contact_by_the_plan_say_nothing() -> None:
@@ -271,6 +306,55 @@ def test_those_who_do_not_give_way_are_yielded_to_for_ever_longer() -> None:
     yields = [5 * (after - before) / ROUND_S for before, after in pairwise(steps) if after - before > 1]
     # A round trip until so much of it was lost, which is 3/20 of a mean that rises to a fifth.
     assert yields[:4] == pytest.approx([1, 2, 4, 8], abs=0.2)
+
+
+class Yielding:
+    """One that found 1,000 bytes a second, and others who take all of it."""
+
+    def __init__(self) -> None:
+        self.queue, _ = found_queue(SHOWN)
+        self.steps, self.wait_s, self.held = 0, 61.0, False
+
+    def look(self, lost_share: float) -> None:
+        """Five seconds, and what is lost meanwhile while it holds its rate."""
+        self.wait_s += 15.0 if self.steps < 6 else 0.0
+        self.queue.hear(ns(15.0 + 5 * self.steps), ns(self.wait_s), 5.0)
+        if self.held:
+            self.queue.lose(5.0 * lost_share / (1 - lost_share))
+        now = ns(20.0 + 5 * self.steps)
+        pace = self.queue.pace(now, 1e6, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+        self.held = self.steps > 20 and pace == pytest.approx(LINE / 4)
+        self.steps += 1
+
+    def hold(self, rounds: float) -> None:
+        for _ in range(round(rounds * ROUND_S / 5)):
+            self.look(0.0)
+            assert self.held or self.steps < 100
+
+    def yields(self) -> float:
+        """For how many round trips, the next time that a fifth is lost."""
+        while self.held:
+            self.look(0.2)
+        begins = self.steps
+        while not self.held:
+            self.look(0.2)
+        return 5 * (self.steps - begins) / ROUND_S
+
+
+def test_one_yields_for_64_round_trips_at_most() -> None:
+    sender = Yielding()
+    sender.hold(6)
+    assert [sender.yields() for _ in range(8)] == pytest.approx([1, 2, 4, 8, 16, 32, 64, 64], abs=0.2)
+
+
+def test_one_yields_for_as_long_again_unless_it_went_without_for_four_times_that() -> None:
+    sender = Yielding()
+    sender.hold(6)
+    assert [sender.yields() for _ in range(4)][-1] == pytest.approx(8, abs=0.2)
+    sender.hold(20)  # less than 4 x 8
+    assert sender.yields() == pytest.approx(16, abs=0.2)
+    sender.hold(65)
+    assert sender.yields() == pytest.approx(1, abs=0.2)
 
 
 def test_what_was_left_to_others_is_taken_again_once_little_stands() -> None:
