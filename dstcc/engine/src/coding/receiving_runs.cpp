@@ -70,7 +70,7 @@ std::int64_t CodedReceivingEnd::acknowledge_pairs(std::size_t i, std::int64_t nu
         if (takes < 0 || !own.rate().steady()) return 0;
         const Time back = std::max(takes, static_cast<Time>(to.reports->slowest_back * bytes));
         const Time next = rest_after(back);
-        if (std::max(to.report_ns, busy) > times.first || std::max(next, back) > times.spacing) return 0;
+        if (std::max(to.report_ns, busy) > times.first) return 0;  // of the report before, which took no less
         const auto outage = own.outage_after(times.first);
         if (outage != own.outages().end() && outage->first <= times.last() + planned) return 0;
         const Time before = to.one_way_ns;  // the less it is, the fewer are named
@@ -83,10 +83,6 @@ std::int64_t CodedReceivingEnd::acknowledge_pairs(std::size_t i, std::int64_t nu
     to.one_way_ns = least;
     to.ranges->note(number, packets, times.last(), one_way + (packets - 1) * longer);
     to.next += packets;
-    for (std::size_t k = 0; k < to.told.size() && static_cast<std::int64_t>(k) < pairs; ++k) {
-        std::copy_backward(to.told.begin(), to.told.end() - 1, to.told.end());
-        to.told.front() = said.newest;
-    }
     to.out.send(times, i, {number + kPacketsAnAck, 0, nullptr, 0, kPlain, one_way + longer, said.pack()},
                 {pairs, 0, kPacketsAnAck * longer, kPacketsAnAck}, bytes);
     return packets;

@@ -113,7 +113,6 @@ bool CodedSendingEnd::send_on(Time until) {
     backlog_ -= bytes;
     block.source += sent;
     block.under_way += sent;
-    block.symbol_bytes = std::max(block.symbol_bytes, full);
     level_with(object).begun = object;
     data_packets_ += sent;
     packets_in_runs_ += sent;
@@ -146,7 +145,7 @@ void CodedSendingEnd::look_at(std::size_t s, std::uint32_t object) {
     going.due_ns = !deadlines_ || deadline == kNever
                        ? kNever
                        : deadline - std::min(length_of(map_.block_of(object)), latest(object, s));
-    if (!alone_on_links_ || subflow.stay.until >= 0) return;
+    if (!alone_on_links_) return;
     const auto full = static_cast<std::uint16_t>(transport_.mss_bytes);
     const Time distance = subflow.flight.distance(full);
     const Time wait = distance > 0 ? subflow.out.wait_alike(going.pace_ns, distance, full + header_bytes_) : -1;

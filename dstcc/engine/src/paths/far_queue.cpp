@@ -22,7 +22,7 @@ void FarQueue::hear(Time sent, Time wait, double arrived) {
     wait_ = std::max<Time>(wait, 0);
     if (wait_ > longest_ + longest_ / kGrown) grew_ = sent + wait;
     longest_ = std::max(longest_, wait_);
-    standing_ = std::max<Time>(wait_ - (sent <= paused_from_ ? paused_to_ - paused_from_ : 0), 0);
+    standing_ = wait_ - (sent <= paused_from_ ? paused_to_ - paused_from_ : 0);
     if (from_sent_ < 0) {
         from_sent_ = sent_;
         from_wait_ = wait_;
