@@ -104,7 +104,7 @@ CHANGED: dict[str, EngineConfig] = {
         law="paced",
     ),
     "reports in contacts of an uplink": mission(
-        replace(path(), up_outages_ns=((net.ns(5), net.ns(8.3)), (net.ns(20), net.ns(22)))),
+        replace(path(), up_outages_ns=((net.ns(5.13), net.ns(8.3)), (net.ns(20.07), net.ns(22)))),
         path(),
         law="paced",
     ),
@@ -188,6 +188,12 @@ def test_reports_take_as_long_as_an_uplink_whose_rate_changes_lets_them(
 ) -> None:
     """Its rate falls to a fraction while packets come at equal distances."""
     both(monkeypatch, by_random(lambda _, number: changing_trial(7, number), 1535, "paced"))
+
+
+@pytest.mark.parametrize("number", [135, 295])
+def test_no_run_goes_on_over_a_path_that_rests(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line is away; or nothing of its packets is in flight, so that its rate may be another."""
+    both(monkeypatch, by_random(draw_trial, number, "paced"))
 
 
 @pytest.mark.parametrize("away_s", [((3000, 9000),), ((700, 1400), (2100, 2900))])

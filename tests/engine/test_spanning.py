@@ -63,6 +63,8 @@ def test_one_segment_holds_many_small_layers():
     *_, last_but_one, last = segments(result)
     assert last_but_one == [*((k, 40) for k in range(1, 37)), (37, 20)]
     assert last == [(37, 20), *((k, 40) for k in range(38, 74))]
+    assert (result.objects.first_arrival_ns > net.ns(0.5)).all()
+    assert (result.objects.complete_ns >= result.objects.first_arrival_ns).all()
 
 
 def test_what_has_left_does_not_grow():
@@ -145,6 +147,22 @@ def test_a_repeat_of_a_shared_segment_counts_for_each_of_its_layers():
     assert of.delivered_bytes.tolist() == [3020, 2920]
     assert result.totals.retransmitted_payload_bytes == 1460
     assert of.first_arrival_ns[1] > of.complete_ns[0] - net.ns(1.1) and of.complete_ns[0] > net.ns(2.5)
+
+
+def test_a_layer_that_two_pieces_bring_to_a_segment_is_repeated_once():
+    # A page of 32,768 bytes has room for 32,728 beside a piece's 40: after 32,600 of the first layer for 88 of the
+    # second. The 23rd segment has 480 bytes of the one, 88 and 892 of the other.
+    result = net.run(
+        "fixed",
+        net.link(12e6, 1.0, drops=((22, 1),)),
+        objects=layers([32_600, 3_000]),
+        scheduler="linux",
+        parameters=net.windows(2),
+        duration_s=60,
+        trace=True,
+    )
+    assert segments(result)[22] == [(0, 480), (1, 980)]
+    assert result.objects.retransmissions.tolist() == [1, 1]
 
 
 @given(
