@@ -112,6 +112,9 @@ CHANGED: dict[str, EngineConfig] = {
     "repair that comes before source packets": mission(
         path(loss=LOSSES["packet"]), net.link(RATE_BPS, 4 * RTT_S, loss=LOSSES["packet"])
     ),
+    "paced, over a hundredth of the distance": mission(
+        net.link(RATE_BPS, 0.1, loss=LOSSES["packet"]), net.link(RATE_BPS, 0.1), law="paced"
+    ),
     "somebody's datagrams": mission(replace(path(), cross_traffic=(CrossTraffic(1e6),))),
 }
 TOO_MUCH: dict[str, EngineConfig] = {
@@ -129,6 +132,15 @@ def test_what_follows_without_a_question_is_what_it_is_packet_by_packet(
     assert packets.totals.data_packets > 20_000
     assert runs.totals.run_packets > 0.7 * runs.totals.data_packets
     assert runs.totals.events < packets.totals.events / 2
+
+
+def test_packets_of_interleaved_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each word counts by itself; few of them stand in one record."""
+    config = mission(
+        path(), path(loss=LOSSES["packet"], up_rate_bps=0.01 * RATE_BPS), law="paced", repair=(0.3, 0.1)
+    )
+    assert config.coding is not None
+    both(monkeypatch, replace(config, coding=replace(config.coding, word_packets=20_000, words=(3, 2))))
 
 
 @pytest.mark.parametrize("law", TOO_MUCH)
