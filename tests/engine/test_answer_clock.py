@@ -93,8 +93,7 @@ def test_over_one_link_an_answer_waits_for_its_line_from_when_data_is_there() ->
 
 
 def test_the_margin_is_two_packets_on_each_line_at_the_rates_of_then() -> None:
-    slow = {"up_rate_t_ns": (0, ns(150)), "up_rate_share": (1.0, 0.25)}
-    plan = clock(line(20), line(30, **slow))
+    plan = clock(line(20), line(30, up_rate_t_ns=(0, ns(150)), up_rate_share=(1.0, 0.25)))
     assert plan.margin(ns(0), ns(100)) == ns(2 * (3 + 3))
     assert plan.margin(ns(0), ns(200)) == ns(2 * (3 + 2 + 4))
 
