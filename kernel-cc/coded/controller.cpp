@@ -89,8 +89,7 @@ bool Controller::read_line(Time until, std::string& line) {
             read_.erase(0, end + 1);
             return true;
         }
-        const Time left = std::max<Time>(until - clock(), 0);
-        const timespec wait{static_cast<time_t>(left / transfer::kNsPerS), static_cast<long>(left % transfer::kNsPerS)};
+        const timespec wait = transfer::timespec_of(std::max<Time>(until - clock(), 0));
         pollfd one{in_, POLLIN, 0};
         const int ready = ::ppoll(&one, 1, &wait, nullptr);
         if (ready < 0 && errno == EINTR) continue;

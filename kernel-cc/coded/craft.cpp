@@ -31,7 +31,7 @@ Craft::Craft(const Plan& plan, const dstcc::BlockMap& map, const dstcc::BlockHea
     enter(plan.craft_ns);
     for (std::size_t s = 0; s < plan.paths.size(); ++s) {
         const Path& path = plan.paths[s];
-        const sockaddr_in own = address(path.craft, static_cast<std::uint16_t>(kCraftPort + s));
+        const sockaddr_in own = address(path.craft, kCraftPort + s);
         const sockaddr_in peer = address(plan.earths[path.link], kEarthPort);
         sockets_.emplace_back(own, &peer);
     }
@@ -149,33 +149,6 @@ std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
     return lines_[plan_.begins_as(link)].at(now).queue_bytes(now);
 }
 
-void Craft::see(const links::Queues& queues) {
-    for (std::size_t link = 0; link < lines_.size(); ++link)
-        lines_[link].occupy(queues.busy_ns(plan_.lines[link].first, false));
-}
-
 Time Craft::slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
-
-std::int64_t Craft::dropped() const {
-    std::int64_t dropped = 0;
-    for (const links::Direction& each : lines_) dropped += each.line().dropped();
-    return dropped;
-}
-
-Time Craft::last_arrival(const std::vector<dstcc::ContactPlan>& plans) const {
-    Time last = 0;
-    for (std::size_t link = 0; link < lines_.size(); ++link) {
-        if (!plan_.engine.links[link].onward.empty()) return dstcc::kNever / 2;
-        const Time busy = lines_[link].line().busy_ns();
-        last = std::max(last, busy + plans[link].light_ns(busy));
-    }
-    return last;
-}
-
-unsigned Craft::lost() const {
-    unsigned lost = 0;
-    for (const Socket& socket : sockets_) lost += socket.lost();
-    return lost;
-}
 
 }  // namespace coded

@@ -1,19 +1,14 @@
 // The spacecraft's packets: those that the sending end (coding/sending_end.hpp) puts on its subflows, with their bytes; and what
 // comes back. Source packets are cut from the layers' parts as they are; repair packets are made when their turn comes, some rows
 // of a word at a time.
-//
-// What the sending end knows of a link is its own queue in front of the line, with the arithmetic of netem or of the program that
-// plays the link done again. What is lost on the way is not known here.
 #pragma once
 
 #include <deque>
 #include <memory>
 
-#include "../links/direction.hpp"
-#include "../links/queues.hpp"
 #include "../transfer/payloads.hpp"
 #include "coding/sending_end.hpp"
-#include "datagrams.hpp"
+#include "ends.hpp"
 #include "packet.hpp"
 
 namespace coded {
@@ -29,21 +24,20 @@ public:
     Time queue_ns(std::size_t link, Time now) const override;
     std::int64_t queue_bytes(std::size_t link, Time now) const override;
     Time slot_ns(std::size_t link) const override;
-    // As of a look: what others' TCP put on the lines is in their queues.
-    void see(const links::Queues& queues);
+    void see(const links::Queues& queues) { see_others(queues, plan_, false, lines_); }
 
     // What came back on a subflow since the last call; the bytes are there until the next.
     const std::vector<Datagram>& receive(std::size_t subflow) { return sockets_[subflow].receive(); }
     // Forgets what only a block's further repair packets would be made of.
     void forget(std::uint32_t block);
-    // When the last data packet that left will have arrived, at the latest, if it is not lost; over nodes nobody knows, and it
-    // is beyond all times.
-    Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const;
+    Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const {
+        return coded::last_arrival(plan_, lines_, plans);
+    }
     // Numbers used, by subflow.
     const std::vector<std::int64_t>& sent() const { return sent_; }
-    std::int64_t dropped() const;
+    std::int64_t dropped() const { return dropped_on(lines_); }
     std::int64_t peak_bytes() const { return peak_; }
-    unsigned lost() const;
+    unsigned lost() const { return lost_at(sockets_); }
 
 private:
     struct Source {
@@ -59,7 +53,6 @@ private:
     void make(Word& word, std::size_t bytes);
     Word& word(std::uint32_t block, std::uint32_t number);
     Piece piece(const Source& source) const;
-    // Paths over nodes may begin on one.
 
     const Plan& plan_;
     const dstcc::BlockMap& map_;
@@ -67,10 +60,10 @@ private:
     transfer::Payloads& payloads_;
     std::size_t mss_;
     std::vector<Socket> sockets_;
-    mutable std::vector<links::Direction> lines_;  // by link; each moves on when it is looked at
-    std::vector<std::uint32_t> packets_;           // by object: source packets sent
-    std::vector<std::uint32_t> block_packets_;     // by block: likewise
-    std::vector<std::vector<Word>> words_;         // by block
+    mutable OwnLines lines_;
+    std::vector<std::uint32_t> packets_;        // by object: source packets sent
+    std::vector<std::uint32_t> block_packets_;  // by block: likewise
+    std::vector<std::vector<Word>> words_;      // by block
     std::vector<std::int64_t> sent_;
     std::vector<std::uint8_t> datagram_;
     std::int64_t held_ = 0, peak_ = 0;

@@ -1,8 +1,6 @@
 #include "datagrams.hpp"
 
-#include <arpa/inet.h>
 #include <linux/sock_diag.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,18 +21,6 @@ struct Socket::Room {
     std::uint8_t bytes[kBatch][kDatagram];
     alignas(cmsghdr) char control[kBatch][CMSG_SPACE(sizeof(timespec))];
 };
-
-sockaddr_in address(const std::string& host, std::uint16_t port) {
-    sockaddr_in made{};
-    made.sin_family = AF_INET;
-    made.sin_port = htons(port);
-    inet_pton(AF_INET, host.c_str(), &made.sin_addr);
-    return made;
-}
-
-void enter(int space) {
-    if (setns(space, CLONE_NEWNET) != 0) transfer::fail_errno("setns");
-}
 
 Socket::Socket(const sockaddr_in& own, const sockaddr_in* peer)
     : socket_(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
@@ -88,8 +74,7 @@ const std::vector<Datagram>& Socket::receive() {
         for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one))
             if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SCM_TIMESTAMPNS)
                 std::memcpy(&at, CMSG_DATA(one), sizeof at);
-        read_.push_back({room_->bytes[i], room_->headers[i].msg_len,
-                         static_cast<Time>(at.tv_sec) * transfer::kNsPerS + at.tv_nsec});
+        read_.push_back({room_->bytes[i], room_->headers[i].msg_len, transfer::ns_of(at)});
     }
     return read_;
 }

@@ -19,8 +19,8 @@ struct Datagram {
     Time at;  // of the real-time clock
 };
 
-sockaddr_in address(const std::string& host, std::uint16_t port);
-void enter(int space);  // a network namespace, from now on
+using transfer::address;
+using transfer::enter;
 
 class Socket {
 public:

@@ -23,8 +23,7 @@ Earth::Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, d
         uplink_.push_back(plan.ends_as(own));
     }
     for (const std::string& earth : plan.earths) sockets_.emplace_back(address(earth, kEarthPort), nullptr);
-    for (std::size_t s = 0; s < plan.paths.size(); ++s)
-        peers_.push_back(address(plan.paths[s].craft, static_cast<std::uint16_t>(kCraftPort + s)));
+    for (std::size_t s = 0; s < plan.paths.size(); ++s) peers_.push_back(address(plan.paths[s].craft, kCraftPort + s));
 }
 
 void Earth::add(bool reports, const dstcc::PlannedWay& up) {
@@ -91,12 +90,6 @@ void Earth::send(Time now, std::size_t subflow, const dstcc::Ack& ack, std::uint
     const std::size_t link = plan_.paths[subflow].link;
     uplinks_[uplink_[link]].transmit(now, bytes);
     sockets_[link].send(answer_, &peers_[subflow]);
-}
-
-unsigned Earth::lost() const {
-    unsigned lost = 0;
-    for (const Socket& socket : sockets_) lost += socket.lost();
-    return lost;
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> Earth::missing(const std::vector<std::int64_t>& sent) const {

@@ -2,10 +2,8 @@
 // answers with ACKs. Nothing is used that the reader refuses.
 #pragma once
 
-#include "../links/direction.hpp"
-#include "../links/queues.hpp"
 #include "coding/receiving_end.hpp"
-#include "datagrams.hpp"
+#include "ends.hpp"
 #include "packet.hpp"
 #include "store.hpp"
 
@@ -21,11 +19,7 @@ public:
     Time busy_ns(std::size_t subflow) const override {
         return uplinks_[uplink_[plan_.paths[subflow].link]].line().busy_ns();
     }
-    // As of a look: others' ACKs are in the uplinks' queues.
-    void see(const links::Queues& queues) {
-        for (std::size_t link = 0; link < uplinks_.size(); ++link)
-            uplinks_[link].occupy(queues.busy_ns(plan_.lines[link].second, true));
-    }
+    void see(const links::Queues& queues) { see_others(queues, plan_, true, uplinks_); }
     const std::vector<Datagram>& receive(std::size_t link) { return sockets_[link].receive(); }
     void handle(Time now, std::size_t link, const Datagram& datagram);
     void handle_timer(Time now, std::size_t subflow) { receiving_.handle_timer(now, subflow); }
@@ -34,7 +28,7 @@ public:
     const dstcc::CodedReceivingEnd& receiving() const { return receiving_; }
     const Store& store() const { return store_; }
     const Refused& refused() const { return refused_; }
-    unsigned lost() const;
+    unsigned lost() const { return lost_at(sockets_); }
     // Numbers that did not come before a later one did, and of those up to `sent` the ones since.
     std::vector<std::pair<std::int64_t, std::int64_t>> missing(const std::vector<std::int64_t>& sent) const;
 
@@ -45,11 +39,11 @@ private:
     dstcc::BlockHeaders headers_;
     std::vector<dstcc::AckRanges> ranges_;
     dstcc::CodedReceivingEnd receiving_;
-    std::vector<links::Direction> uplinks_;  // by link
-    std::vector<std::size_t> uplink_;        // by link: whose it uses, as paths over nodes may end on one
-    std::vector<Socket> sockets_;            // by link
-    std::vector<sockaddr_in> peers_;         // by subflow
-    std::vector<std::int64_t> next_;         // by subflow: the number that is due
+    OwnLines uplinks_;
+    std::vector<std::size_t> uplink_;  // by link: whose it uses, as paths over nodes may end on one
+    std::vector<Socket> sockets_;      // by link
+    std::vector<sockaddr_in> peers_;   // by subflow
+    std::vector<std::int64_t> next_;   // by subflow: the number that is due
     std::vector<std::pair<std::int64_t, std::int64_t>> missing_;
     std::vector<std::uint8_t> answer_;
     std::size_t added_ = 0;  // subflows

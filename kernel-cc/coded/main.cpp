@@ -61,7 +61,7 @@ public:
         start_.announce();
         sending_.begin();
         steer(0);
-        end_ = start_.look(plan_.tick, config_.duration_ns, [this](Time now) {
+        end_ = look(start_, plan_.tick, config_.duration_ns, [this](Time now) {
             earth_.see(queues_);
             on_earth(now);
             craft_.see(queues_);

@@ -1,8 +1,6 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "../links/lines.hpp"
 
@@ -11,14 +9,11 @@ namespace coded {
 namespace {
 
 void read_objects(const std::string& path, Plan& plan) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Failure(path + ": cannot be read");
     std::vector<std::int64_t> chunk, bytes;
     std::vector<std::uint8_t> layer;
     std::vector<Time> release, deadline;
     std::vector<std::uint32_t> period;
-    std::int64_t row[8];
-    while (file.read(reinterpret_cast<char*>(row), sizeof row)) {
+    links::each_row<8>(path, [&](const auto& row) {
         chunk.push_back(row[0]);
         layer.push_back(static_cast<std::uint8_t>(row[1]));
         bytes.push_back(row[2]);
@@ -26,7 +21,7 @@ void read_objects(const std::string& path, Plan& plan) {
         deadline.push_back(row[4]);
         period.push_back(static_cast<std::uint32_t>(row[7]));
         plan.payloads.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
-    }
+    });
     if (chunk.empty()) throw Failure(path + ": no objects");
     dstcc::ObjectsConfig& objects = plan.engine.objects;
     objects.chunk = std::move(chunk);
@@ -37,12 +32,7 @@ void read_objects(const std::string& path, Plan& plan) {
     plan.engine.coding.period = std::move(period);
 }
 
-void read_line(const std::string& key, std::istringstream& in, Plan& plan, links::Lines::Table& config) {
-    const auto rest = [&in] {
-        std::string text;
-        std::getline(in >> std::ws, text);
-        return text;
-    };
+bool read_line(const std::string& key, std::istringstream& in, Plan& plan) {
     if (key == "namespaces")
         in >> plan.craft_ns >> plan.earth_ns;
     else if (key == "steer")
@@ -60,30 +50,24 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan, links
         Path& path = plan.paths.emplace_back();
         in >> path.link >> path.craft;
     } else if (key == "payload")
-        plan.payloads.payloads.push_back(rest());
+        plan.payloads.payloads.push_back(links::rest_of(in));
     else if (key == "objects")
-        read_objects(rest(), plan);
+        read_objects(links::rest_of(in), plan);
     else if (key == "result")
-        plan.result = rest();
+        plan.result = links::rest_of(in);
     else if (key == "received")
-        plan.received = rest();
-    else if (!links::read_line(key, in, config))
-        throw Failure("plan: unknown key " + key);
-    if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
+        plan.received = links::rest_of(in);
+    else
+        return false;
+    return true;
 }
 
 }  // namespace
 
 Plan read_plan(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
-    links::Lines::Table config;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream in(line);
-        if (std::string key; in >> key) read_line(key, in, plan, config);
-    }
-    links::read_all(config, "", plan.engine);
+    const auto take = [&](const std::string& key, std::istringstream& in) { return read_line(key, in, plan); };
+    links::read_all(links::read_lines(path, take), "", plan.engine);
     const std::size_t links = plan.engine.links.size();
     bool whole = plan.engine.objects.size() > 0 && !plan.paths.empty() && plan.earths.size() == links &&
                  plan.lines.size() == links;

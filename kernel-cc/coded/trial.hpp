@@ -21,28 +21,18 @@
 
 namespace coded {
 
-// The trial's time 0, of both clocks.
-struct Start {
-    Time monotonic = transfer::clock_ns(CLOCK_MONOTONIC), realtime = transfer::clock_ns(CLOCK_REALTIME);
+using transfer::Start;
 
-    // For the process that changes the links over time.
-    void announce() const {
-        std::printf("%" PRId64 "\n", monotonic);
-        std::fflush(stdout);
+// Asks at every tick, and at the end, whether the trial is over; when it was.
+template <class Over>
+Time look(const Start& start, Time tick, Time ends, const Over& over) {
+    Time now = 0;
+    while (!over(now)) {
+        now = std::min((now / tick + 1) * tick, ends);
+        start.sleep_until(now);
     }
-    // Asks at every tick, and at the end, whether the trial is over; when it was.
-    template <class Over>
-    Time look(Time tick, Time ends, const Over& over) const {
-        Time now = 0;
-        while (!over(now)) {
-            now = std::min((now / tick + 1) * tick, ends);
-            const Time at = monotonic + now;
-            const timespec when{static_cast<time_t>(at / transfer::kNsPerS), static_cast<long>(at % transfer::kNsPerS)};
-            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
-        }
-        return now;
-    }
-};
+    return now;
+}
 
 // A datagram that came in, with bytes of its own; `from` is what its end calls a socket.
 template <class From>

@@ -107,19 +107,8 @@ def _parts(name: str) -> Parts:
     """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links;
     ``transfer`` and ``links`` have the simulator's lines."""
     engine = folder("engine")
-    if name == "flows":
-        return Parts(
-            (),
-            (engine,),
-            (
-                folder("links") / "lines.hpp",
-                folder("transfer") / "base.hpp",
-                engine / "link",
-                engine / "core",
-            ),
-        )
-    if name in ("transfer", "links"):
-        lines = tuple(sorted((engine / "link").glob("*.cpp")))
+    if name in ("flows", "transfer", "links"):
+        lines = tuple(sorted((engine / "link").glob("*.cpp"))) if name != "flows" else ()
         headers = (folder("links"), folder("transfer") / "base.hpp", engine / "link", engine / "core")
         return Parts(lines, (engine,), headers)
     if name == "ltp":
@@ -142,7 +131,7 @@ def _ltp_parts() -> Parts:
     ends = {*(engine / "ltp").glob("*.cpp")} - {engine / "ltp/ltp.cpp"}
     lines = (*sorted((engine / "link").glob("*.cpp")), engine / "coding/repair_rule.cpp")
     ours = (coded / "plan.cpp", coded / "datagrams.cpp", transfer / "payloads.cpp")
-    headers = (coded / f"{part}.hpp" for part in ("plan", "datagrams", "trial"))
+    headers = (coded / f"{part}.hpp" for part in ("plan", "datagrams", "ends", "trial"))
     theirs = (*headers, transfer / "base.hpp", transfer / "payloads.hpp")
     shared = (
         *(f"coding/{part}.hpp" for part in ("blocks", "loss_heard", "repair_rule")),

@@ -6,28 +6,16 @@
 //
 // A connection begins at its start. It then has as much to send as goes in, or so many bytes, or what a source writes a packet at
 // a time; from its stop on it writes nothing more. As little as the kernel takes stands unsent in its socket.
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
-#include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
-#include <array>
 #include <csignal>
-#include <cstdio>
-#include <deque>
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
 
 #include "../links/lines.hpp"
+#include "../links/watch.hpp"
 #include "../transfer/base.hpp"
 #include "link/traffic.hpp"
 
@@ -62,27 +50,20 @@ struct Plan {
 };
 
 Plan read_plan(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
-    links::Lines::Table config;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream in(line);
-        std::string key;
-        if (!(in >> key)) continue;
-        if (key == "namespaces") {
+    const auto take = [&](const std::string& key, std::istringstream& in) {
+        if (key == "namespaces")
             in >> plan.craft_ns >> plan.earth_ns;
-        } else if (key == "segments") {
+        else if (key == "segments")
             in >> plan.mss >> plan.header_bytes >> plan.seed;
-        } else if (key == "flow") {
+        else if (key == "flow") {
             FlowPlan& flow = plan.flows.emplace_back();
             in >> flow.link >> flow.number >> flow.craft >> flow.earth >> flow.congestion >> flow.opens;
-        } else if (!links::read_line(key, in, config)) {
-            throw Failure("plan: unknown key " + key);
-        }
-        if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
-    }
-    const std::vector<dstcc::LinkConfig> links = links::links_of(config);
+        } else
+            return false;
+        return true;
+    };
+    const std::vector<dstcc::LinkConfig> links = links::links_of(links::read_lines(path, take));
     for (FlowPlan& flow : plan.flows) flow.config = links.at(flow.link).flows.at(flow.number);
     if (plan.flows.empty()) throw Failure(path + ": not whole");
     return plan;
@@ -99,11 +80,6 @@ struct Flow {
 class Flows {
 public:
     explicit Flows(const Plan& plan) : plan_(plan), flows_(plan.flows.size()), zeros_(kStretch, 0) {
-        prctl(PR_SET_TIMERSLACK, 1);  // ns; 50,000 else, for timers to share
-        poll_ = epoll_create1(EPOLL_CLOEXEC);
-        timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-        watch(timer_, EPOLLIN);
-        watch(STDIN_FILENO, EPOLLIN);
         for (std::size_t i = 0; i < flows_.size(); ++i) listen_for(i);
         for (std::size_t i = 0; i < flows_.size(); ++i) open(i);
     }
@@ -111,15 +87,11 @@ public:
     void run() {
         std::string said;
         if (!std::getline(std::cin, said)) return;
-        start_ = std::stoll(said);
-        for (Time now = 0;; now = clock_ns(CLOCK_MONOTONIC) - start_) {
+        const Time start = std::stoll(said);
+        for (Time now = 0;; now = clock_ns(CLOCK_MONOTONIC) - start) {
             for (std::size_t i = 0; i < flows_.size(); ++i) serve(i, now);
-            arm(now);
-            std::array<epoll_event, 64> events;
-            const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), -1);
-            if (count < 0 && errno != EINTR) fail_errno("epoll");
-            for (int i = 0; i < count; ++i) {
-                const int fd = events[static_cast<std::size_t>(i)].data.fd;
+            const Time next = next_after(now);
+            for (const int fd : watch_.wait(next < kNever ? next + start : kNever)) {
                 if (fd == STDIN_FILENO) return;
                 handle(fd);
             }
@@ -127,31 +99,18 @@ public:
     }
 
 private:
-    void watch(int fd, std::uint32_t what) const {
-        epoll_event event{};
-        event.events = what;
-        event.data.fd = fd;
-        if (epoll_ctl(poll_, EPOLL_CTL_ADD, fd, &event) != 0) fail_errno("epoll");
-    }
-    static sockaddr_in address(const std::string& host, std::size_t flow) {
-        sockaddr_in made{};
-        made.sin_family = AF_INET;
-        made.sin_port = htons(static_cast<std::uint16_t>(kPort + flow));
-        inet_pton(AF_INET, host.c_str(), &made.sin_addr);
-        return made;
-    }
     static int bound(int space, const std::string& host, std::size_t flow) {
-        if (setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
+        transfer::enter(space);
         const int made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
         if (made < 0) fail_errno("TCP socket");
-        const sockaddr_in at = address(host, flow);
+        const sockaddr_in at = transfer::address(host, kPort + flow);
         if (bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_errno("bind " + host);
         return made;
     }
     void listen_for(std::size_t i) {
         const int made = flows_[i].listener = bound(plan_.earth_ns, plan_.flows[i].earth, i);
         if (listen(made, 4) != 0) fail_errno("listen");
-        watch(made, EPOLLIN);
+        watch_.add(made);
     }
     void open(std::size_t i) {
         const FlowPlan& plan = plan_.flows[i];
@@ -172,15 +131,11 @@ private:
         }
     }
     void handle(int fd) {
-        if (fd == timer_) {
-            std::uint64_t ticks = 0;
-            if (read(timer_, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail_errno("timer");
-        }
         for (Flow& flow : flows_) {
             if (fd == flow.listener) {
                 flow.receiver = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
                 if (flow.receiver < 0) fail_errno("accept");
-                watch(flow.receiver, EPOLLIN);
+                watch_.add(flow.receiver);
             } else if (fd == flow.receiver) {
                 while (recv(fd, zeros_.data(), zeros_.size(), MSG_DONTWAIT | MSG_TRUNC) > 0) {}
             } else if (fd == flow.sender) {
@@ -194,10 +149,10 @@ private:
         Flow& flow = flows_[i];
         if (!flow.begun && now >= plan.opens && now < plan.config.stop_ns) {
             flow.begun = true;
-            const sockaddr_in to = address(plan.earth, i);
+            const sockaddr_in to = transfer::address(plan.earth, kPort + i);
             if (connect(flow.sender, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
                 fail_errno("a flow of others");
-            watch(flow.sender, EPOLLOUT | EPOLLET);
+            watch_.add(flow.sender, EPOLLOUT | EPOLLET);
         }
         while (flow.next <= now) {
             const Time at = flow.next;
@@ -217,25 +172,20 @@ private:
             flow.due -= flow.source ? sent : 0;
         }
     }
-    void arm(Time now) {
+    // When something is due by itself.
+    Time next_after(Time now) const {
         Time next = kNever;
         for (std::size_t i = 0; i < flows_.size(); ++i) {
             if (!flows_[i].begun && plan_.flows[i].opens > now) next = std::min(next, plan_.flows[i].opens);
             next = std::min(next, flows_[i].next);
         }
-        itimerspec at{};
-        if (next < kNever) {
-            const Time due = std::max<Time>(next + start_, 1);
-            at.it_value = {static_cast<time_t>(due / transfer::kNsPerS), static_cast<long>(due % transfer::kNsPerS)};
-        }
-        if (timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr) != 0) fail_errno("timerfd_settime");
+        return next;
     }
 
     const Plan& plan_;
     std::vector<Flow> flows_;
     std::vector<char> zeros_;
-    int poll_ = -1, timer_ = -1;
-    Time start_ = 0;
+    links::Watch watch_;
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 //     .NAME VALUES           of that link
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -113,6 +116,37 @@ inline bool read_line(const std::string& key, std::istringstream& in, Lines::Tab
     std::getline(in, config[place]);
     in.clear();
     return true;
+}
+
+// Reads a plan: `take` has the lines of a program's own and says whether one is, the configuration's are returned.
+template <class Take>
+Lines::Table read_lines(const std::string& path, const Take& take) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error(path + ": cannot be read");
+    Lines::Table config;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream in(line);
+        std::string key;
+        if (!(in >> key)) continue;
+        if (!take(key, in) && !read_line(key, in, config)) throw std::runtime_error("plan: unknown key " + key);
+        if (in.fail()) throw std::runtime_error("plan: " + key + ": a value is missing or no number");
+    }
+    return config;
+}
+
+// What is left of a line: a path may have spaces.
+inline std::string rest_of(std::istringstream& in) {
+    std::string text;
+    std::getline(in >> std::ws, text);
+    return text;
+}
+
+// The rows of a file of numbers.
+template <std::size_t kColumns, class Each>
+void each_row(const std::string& path, const Each& each) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(path + ": cannot be read");
+    for (std::array<std::int64_t, kColumns> row; file.read(reinterpret_cast<char*>(row.data()), sizeof row);) each(row);
 }
 
 // What was read of the lines at a place; a line there that nothing asked for is an error by its place.

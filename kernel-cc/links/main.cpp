@@ -13,27 +13,19 @@
 // A packet joins the queue at the time of its own stamp, and goes on when the line says; in a guest to the nanosecond, but for
 // the 256 ns that each look at the clock takes. It weighs what the simulator's weighs: TCP's payload with `header_bytes`, a
 // datagram's IP length less what the plan says is free.
-#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <sched.h>
-#include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <deque>
-#include <fstream>
-#include <memory>
 
 #include "../transfer/base.hpp"
 #include "lines.hpp"
 #include "queues.hpp"
+#include "watch.hpp"
 #include "ways.hpp"
 
 namespace links {
@@ -70,14 +62,8 @@ struct Plan {
 };
 
 Plan read_plan(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) throw Failure(path + ": cannot be read");
     Plan plan;
-    Lines::Table config;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream in(line);
-        std::string key;
-        if (!(in >> key)) continue;
+    Lines::Table config = read_lines(path, [&](const std::string& key, std::istringstream& in) {
         if (key == "namespace")
             in >> plan.space;
         else if (key == "seed")
@@ -92,10 +78,10 @@ Plan read_plan(const std::string& path) {
             place.draws = place.number;
         } else if (key == "between" && !plan.places.empty())
             in >> plan.places.back().draws >> plan.places.back().from >> plan.places.back().to;
-        else if (!read_line(key, in, config))
-            throw Failure("plan: unknown key " + key);
-        if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
-    }
+        else
+            return false;
+        return true;
+    });
     config.try_emplace("nodes");
     read_all(config, "", plan.parts);
     const auto known = [&](int node) { return node >= -1 && node < static_cast<int>(plan.parts.nodes.size()); };
@@ -126,12 +112,7 @@ int packet_socket(const std::string& device) {
 class Player {
 public:
     explicit Player(const Plan& plan) : plan_(plan), queues_(plan.queues) {
-        if (setns(plan.space, CLONE_NEWNET) != 0) fail_errno("setns");
-        prctl(PR_SET_TIMERSLACK, 1);  // ns; 50,000 else, for timers to share
-        poll_ = epoll_create1(EPOLL_CLOEXEC);
-        timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-        watch(timer_);
-        watch(STDIN_FILENO);
+        transfer::enter(plan.space);
         for (const dstcc::NodeConfig& node : plan.parts.nodes) nodes_.emplace_back(node);
         for (std::size_t i = 0; i < plan.places.size(); ++i) {
             const Plan::Place& place = plan.places[i];
@@ -139,8 +120,8 @@ public:
             const int near = packet_socket("near" + number), far = packet_socket("far" + number);
             add_way({place.number, false, near, far, plan.down_free}, plan.parts.links[i], place, place.from);
             add_way({place.number, true, far, near, plan.up_free}, plan.parts.links[i], place, place.to);
-            watch(near);
-            watch(far);
+            watch_.add(near);
+            watch_.add(far);
         }
     }
 
@@ -150,12 +131,8 @@ public:
         start_ = std::stoll(said);
         realtime_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + start_;
         for (;;) {
-            arm();
-            std::array<epoll_event, 64> events;
-            const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), -1);
-            if (count < 0 && errno != EINTR) fail_errno("epoll");
-            for (int i = 0; i < count; ++i) {
-                const int ready = events[static_cast<std::size_t>(i)].data.fd;
+            const Time next = next_time();
+            for (const int ready : watch_.wait(next < kNever ? next + start_ : kNever)) {
                 if (ready != STDIN_FILENO)
                     handle(ready);
                 else if (!hear(said))
@@ -231,32 +208,14 @@ private:
         }
         std::fflush(stdout);
     }
-    void watch(int fd) const {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        event.data.fd = fd;
-        if (epoll_ctl(poll_, EPOLL_CTL_ADD, fd, &event) != 0) fail_errno("epoll");
-    }
-    void arm() {
+    // When something happens by itself.
+    Time next_time() const {
         Time next = kNever;
         for (const Way& way : ways_) next = std::min(next, way.next());
         for (const dstcc::Node& node : nodes_) next = std::min(next, node.next_restart());
-        if (next == armed_) return;
-        armed_ = next;
-        itimerspec at{};
-        if (next < kNever) {
-            const Time due = std::max<Time>(next + start_, 1);
-            at.it_value = {static_cast<time_t>(due / transfer::kNsPerS), static_cast<long>(due % transfer::kNsPerS)};
-        }
-        if (timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr) != 0) fail_errno("timerfd_settime");
+        return next;
     }
     void handle(int fd) {
-        if (fd == timer_) {
-            std::uint64_t ticks = 0;
-            if (read(timer_, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail_errno("timer");
-            armed_ = kNever;
-            return;
-        }
         for (Way& way : ways_)
             if (way.ends.from == fd) take(way);
     }
@@ -280,7 +239,7 @@ private:
             if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_TIMESTAMPNS) continue;
             timespec at{};
             std::memcpy(&at, CMSG_DATA(one), sizeof at);
-            return static_cast<Time>(at.tv_sec) * transfer::kNsPerS + at.tv_nsec - realtime_;
+            return transfer::ns_of(at) - realtime_;
         }
         throw Failure("a packet without its time");
     }
@@ -326,8 +285,8 @@ private:
     std::deque<dstcc::Node> nodes_;  // ways point at theirs
     std::deque<Way> ways_;
     std::vector<std::uint8_t> frame_ = std::vector<std::uint8_t>(kFrame);
-    int poll_ = -1, timer_ = -1;
-    Time start_ = 0, realtime_ = 0, armed_ = kNever;
+    Watch watch_;
+    Time start_ = 0, realtime_ = 0;
 };
 
 }  // namespace

@@ -167,21 +167,4 @@ std::optional<Heard> Craft::read(const Datagram& datagram, bool below) {
     }
 }
 
-void Craft::see(const links::Queues& queues) {
-    for (std::size_t link = 0; link < lines_.size(); ++link)
-        lines_[link].occupy(queues.busy_ns(plan_.lines[link].first, false));
-}
-
-std::int64_t Craft::dropped() const {
-    std::int64_t dropped = 0;
-    for (const links::Direction& each : lines_) dropped += each.line().dropped();
-    return dropped;
-}
-
-unsigned Craft::lost() const {
-    unsigned lost = 0;
-    for (const Socket& socket : sockets_) lost += socket.lost();
-    return lost;
-}
-
 }  // namespace ltp

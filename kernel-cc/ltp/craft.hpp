@@ -1,14 +1,11 @@
 // The spacecraft's segments: those that the sending end (ltp/sending_end.hpp) puts on its links, with their bytes, and what comes
 // back. Repair segments of matrices are sums of the source segments that left, each with its place before its bytes (matrices.hpp).
-//
-// What the sending end knows of a link is its own queue in front of the line. What is lost on the way is not known here.
 #pragma once
 
 #include <map>
 #include <memory>
 
-#include "../coded/datagrams.hpp"
-#include "../links/queues.hpp"
+#include "../coded/ends.hpp"
 #include "../transfer/payloads.hpp"
 #include "ltp/sending_end.hpp"
 #include "matrices.hpp"
@@ -55,19 +52,19 @@ public:
     dstcc::Way<dstcc::DownSegment>& way(std::size_t link) { return ways_[link]; }
     void send(std::size_t link, const dstcc::DownSegment& segment, const dstcc::Range* beside,
               std::size_t ranges) override;
-    // As of a look: what others' TCP put on the lines is in their queues.
-    void see(const links::Queues& queues);
+    void see(const links::Queues& queues) { coded::see_others(queues, plan_, false, lines_); }
     // What came back on a link's socket of segments, or of what is below them, since the last call.
     const std::vector<Datagram>& receive(std::size_t link, bool below) { return sockets_[2 * link + below].receive(); }
     std::optional<Heard> read(const Datagram& datagram, bool below);
     // Nothing more is made of it.
     void forget(std::int64_t matrix) { matrices_.forget(static_cast<std::uint64_t>(matrix)); }
 
-    // Until when what was put on a link's line keeps it.
-    Time busy_ns(std::size_t link) const { return lines_[plan_.begins_as(link)].line().busy_ns(); }
-    std::int64_t dropped() const;
+    Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const {
+        return coded::last_arrival(plan_, lines_, plans);
+    }
+    std::int64_t dropped() const { return coded::dropped_on(lines_); }
     std::int64_t peak_bytes() const { return matrices_.peak_bytes(); }
-    unsigned lost() const;
+    unsigned lost() const { return coded::lost_at(sockets_); }
     const Refused& refused() const { return refused_; }
 
 private:
@@ -78,8 +75,8 @@ private:
     const dstcc::LtpBlocks& blocks_;
     const dstcc::MatrixHeaders& headers_;
     transfer::Payloads& payloads_;
-    std::vector<Socket> sockets_;          // two a link
-    std::vector<links::Direction> lines_;  // by link; each moves on when it is looked at
+    std::vector<Socket> sockets_;  // two a link
+    coded::OwnLines lines_;
     std::vector<dstcc::Way<dstcc::DownSegment>> ways_;
     struct Reports {
         std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> by_scope;  // the newest one's serial

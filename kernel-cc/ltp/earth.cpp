@@ -214,15 +214,4 @@ void Earth::send(std::size_t link, const UpSegment& segment, const Range* beside
     sockets_[2 * link].send(datagram_, &peers_[2 * link]);
 }
 
-void Earth::see(const links::Queues& queues) {
-    for (std::size_t link = 0; link < lines_.size(); ++link)
-        lines_[link].occupy(queues.busy_ns(plan_.lines[link].second, true));
-}
-
-unsigned Earth::lost() const {
-    unsigned lost = 0;
-    for (const Socket& socket : sockets_) lost += socket.lost();
-    return lost;
-}
-
 }  // namespace ltp

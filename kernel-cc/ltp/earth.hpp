@@ -22,7 +22,7 @@ public:
     const dstcc::MatrixHeaders& headers() const { return headers_; }
     void send(std::size_t link, const dstcc::UpSegment& segment, const dstcc::Range* beside,
               std::size_t ranges) override;
-    void see(const links::Queues& queues);
+    void see(const links::Queues& queues) { coded::see_others(queues, plan_, true, lines_); }
     const std::vector<Datagram>& receive(std::size_t link, bool below) { return sockets_[2 * link + below].receive(); }
     void handle(Time now, std::size_t link, const Datagram& datagram, bool below, dstcc::LtpReceivingEnd& receiving);
     void handle_matrix_over(Time now, std::size_t link, std::int64_t matrix, dstcc::LtpReceivingEnd& receiving);
@@ -30,7 +30,7 @@ public:
     std::int64_t checked_bytes() const { return checked_; }
     std::int64_t peak_bytes() const { return peak_; }
     std::int64_t matrices_peak_bytes() const { return matrices_.peak_bytes(); }
-    unsigned lost() const;
+    unsigned lost() const { return coded::lost_at(sockets_); }
     const Refused& refused() const { return refused_; }
 
 private:
@@ -53,7 +53,7 @@ private:
     dstcc::MatrixHeaders headers_;  // what segments said of theirs
     std::vector<Socket> sockets_;
     std::vector<sockaddr_in> peers_;
-    std::vector<links::Direction> lines_;
+    coded::OwnLines lines_;
     std::vector<dstcc::Way<dstcc::UpSegment>> ways_;
     std::map<std::uint32_t, Held> held_;                                        // by block, until it is whole
     std::vector<std::uint8_t> done_;                                            // by block: whole, or cancelled

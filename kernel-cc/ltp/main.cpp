@@ -70,7 +70,7 @@ public:
     void run() {
         start_ = coded::Start();
         start_.announce();
-        end_ = start_.look(plan_.tick, config_.duration_ns, [this](Time now) {
+        end_ = coded::look(start_, plan_.tick, config_.duration_ns, [this](Time now) {
             earth_.see(queues_);
             on_earth(now);
             craft_.see(queues_);
@@ -190,22 +190,13 @@ private:
         if (settled_.size() == count) {
             bool complete = true;
             for (const auto& [block, how] : settled_) complete = complete && (how & kComplete) != 0;
-            if (complete || now > last_arrival() + 2 * plan_.tick) return true;
+            if (complete || now > craft_.last_arrival(plans_) + 2 * plan_.tick) return true;
         }
         if (plan_.stall == kNever || sending_.released() < count) return false;
         const Time dark = dstcc::dark_until(config_, now);
         const Time since =
             std::max({receiving_.last_delivery_ns(), config_.objects.release_ns.back(), dark, config_.begin_ns});
         return config_.duration_ns == kNever && now - since > plan_.stall;
-    }
-    Time last_arrival() const {
-        Time last = 0;
-        for (std::size_t l = 0; l < links_; ++l) {
-            if (!config_.links[l].onward.empty()) return kNever / 2;  // what waits in nodes is not known
-            const Time busy = craft_.busy_ns(l);
-            last = std::max(last, busy + plans_[l].light_ns(busy));
-        }
-        return last;
     }
 
     dstcc::ObjectOutcome object(std::size_t block) const {

@@ -1,7 +1,12 @@
-// Time, errors, and what the plan says: shared by all of the transfer program.
+// Time, errors, addresses, and what the plan says: shared by all programs of a trial.
 #pragma once
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+
 #include <cerrno>
+#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -44,10 +49,43 @@ int program(const char* name, int argc, char** argv, const Body& body) {
     }
 }
 
+inline Time ns_of(const timespec& t) { return static_cast<Time>(t.tv_sec) * kNsPerS + t.tv_nsec; }
+
+inline timespec timespec_of(Time t) { return {static_cast<time_t>(t / kNsPerS), static_cast<long>(t % kNsPerS)}; }
+
 inline Time clock_ns(clockid_t clock) {
     timespec t{};
     clock_gettime(clock, &t);
-    return static_cast<Time>(t.tv_sec) * kNsPerS + t.tv_nsec;
+    return ns_of(t);
+}
+
+// The trial's time 0, of both clocks.
+struct Start {
+    Time monotonic = clock_ns(CLOCK_MONOTONIC), realtime = clock_ns(CLOCK_REALTIME);
+
+    // For the process that changes the links over time.
+    void announce() const {
+        std::printf("%" PRId64 "\n", monotonic);
+        std::fflush(stdout);
+    }
+    // Until a time of the trial.
+    void sleep_until(Time now) const {
+        const timespec when = timespec_of(monotonic + now);
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+    }
+};
+
+// In a network namespace from now on.
+inline void enter(int space) {
+    if (setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
+}
+
+inline sockaddr_in address(const std::string& host, std::size_t port) {
+    sockaddr_in made{};
+    made.sin_family = AF_INET;
+    made.sin_port = htons(static_cast<std::uint16_t>(port));
+    inet_pton(AF_INET, host.c_str(), &made.sin_addr);
+    return made;
 }
 
 // A row of the source: a chunk's layer.

@@ -1,10 +1,7 @@
 #include "endpoints.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,7 +44,8 @@ struct Addresses {
 class Inside {  // a namespace, while it lives
 public:
     explicit Inside(int space) : home_(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) {
-        if (home_ < 0 || setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
+        if (home_ < 0) fail_errno("setns");
+        enter(space);
     }
     ~Inside() {
         if (setns(home_, CLONE_NEWNET) != 0) std::abort();
@@ -57,14 +55,6 @@ public:
 private:
     int home_;
 };
-
-sockaddr_in address(const std::string& host, std::uint16_t port) {
-    sockaddr_in made{};
-    made.sin_family = AF_INET;
-    made.sin_port = htons(port);
-    inet_pton(AF_INET, host.c_str(), &made.sin_addr);
-    return made;
-}
 
 int new_socket() {
     const int made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, kProtocol);

@@ -2,7 +2,6 @@
 // windows of their own, at every ACK; it sleeps in between. The times in its results are the packets' own.
 //
 //   transfer PLAN      writes the plan's `result`: a line of JSON, then rows of the objects and of the samples
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -107,10 +106,6 @@ private:
         write_to(begun, 0);
         if (std::rename(begun.c_str(), made.c_str()) != 0) fail_errno(made);
     }
-    struct Start {
-        Time monotonic, realtime;
-    };
-
     static std::vector<Tap> open_taps(const Plan& plan) {
         std::vector<Tap> made;
         const auto tap = [&](int space, const std::string& device, bool outgoing) {
@@ -124,28 +119,19 @@ private:
         for (const Link& link : plan.links) tap(plan.craft_ns, link.craft_device, !link.played());
         return made;
     }
-    static void enter(int space) {
-        if (setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
-    }
-    // The trial's time 0; given to the process that changes the links over time.
     static Start begin() {
-        const Start start{clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)};
-        std::printf("%" PRId64 "\n", start.monotonic);
-        std::fflush(stdout);
+        const Start start;
+        start.announce();
         return start;
     }
     // Until the first of these times, or until an ACK comes; the time then.
     Time wait(std::initializer_list<Time> times) {
         const Time end = std::min(times), at = started_.monotonic + end;
-        const auto of = [](Time t) {
-            return timespec{static_cast<time_t>(t / kNsPerS), static_cast<long>(t % kNsPerS)};
-        };
         if (acks_.empty()) {
-            const timespec when = of(at);
-            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+            started_.sleep_until(end);
             return end;
         }
-        const timespec rest = of(std::max<Time>(at - clock_ns(CLOCK_MONOTONIC), 0));
+        const timespec rest = timespec_of(std::max<Time>(at - clock_ns(CLOCK_MONOTONIC), 0));
         const int heard = ppoll(acks_.data(), acks_.size(), &rest, nullptr);
         if (heard < 0 && errno != EINTR) fail_errno("ppoll");
         return heard == 0 ? end : std::min(clock_ns(CLOCK_MONOTONIC) - started_.monotonic, end);
