@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
@@ -39,6 +40,14 @@ PARAMETERS = struct.Struct("=QII")
 ACTION = struct.Struct("=IIiI")
 STATE = struct.Struct("=4Q 4I 8I 8I 3I 2H 16s 16s")
 """The records of ``dstcc.bpf.c``, in its order."""
+STATE_NAMES = (
+    *("acked_bytes", "unsent_bytes", "delivery_rate", "pacing_rate"),
+    *("id", "token", "local_id", "remote_id"),
+    *("flags", "ca_state", "mss", "cwnd", "ssthresh", "in_flight", "srtt_us", "min_rtt_us"),
+    *("sent", "delivered", "lost", "retransmitted", "bdp", "actions", "clamps", "fallbacks"),
+    *("identified", "local_port", "remote_port", "inet6", "tcp_state", "local_address", "remote_address"),
+)
+"""Likewise."""
 CWND_MAX = 1 << 28
 INFO_NAME = slice(24, 40)
 """Where a map's name stands in ``struct bpf_map_info``."""
@@ -168,44 +177,11 @@ def which(tool: str) -> str | None:
 
 
 def _subflow(value: bytes) -> Subflow:
-    *numbers, local, remote = STATE.unpack(value)
-    acked, unsent, delivery, pacing, number, token, local_id, remote_id, flags, ca_state, mss, cwnd = numbers[
-        :12
-    ]
-    ssthresh, in_flight, srtt_us, min_rtt_us, sent, delivered, lost, retransmitted = numbers[12:20]
-    bdp, actions, clamps, fallbacks, identified, local_port, remote_port, inet6, tcp_state = numbers[20:]
-    width = 16 if inet6 else 4
-    return Subflow(
-        id=number,
-        local_address=address(local[:width]),
-        remote_address=address(remote[:width]),
-        local_port=local_port,
-        remote_port=remote_port,
-        flags=Flags(flags),
-        ca_state=ca_state,
-        tcp_state=tcp_state,
-        mss=mss,
-        cwnd=cwnd,
-        ssthresh=ssthresh,
-        in_flight=in_flight,
-        srtt_us=srtt_us,
-        min_rtt_us=min_rtt_us,
-        sent=sent,
-        delivered=delivered,
-        lost=lost,
-        retransmitted=retransmitted,
-        acked_bytes=acked,
-        unsent_bytes=unsent,
-        delivery_rate=delivery,
-        pacing_rate=pacing,
-        bdp=bdp,
-        actions=actions,
-        clamps=clamps,
-        fallbacks=fallbacks,
-        token=token if identified else None,
-        local_id=local_id if identified else None,
-        remote_id=remote_id if identified else None,
-    )
+    state: dict[str, Any] = dict(zip(STATE_NAMES, STATE.unpack(value), strict=True))
+    width = 16 if state.pop("inet6") else 4
+    addresses = {name: address(state[name][:width]) for name in ("local_address", "remote_address")}
+    unknown = {} if state.pop("identified") else dict.fromkeys(("token", "local_id", "remote_id"))
+    return Subflow(**{**state, **addresses, **unknown, "flags": Flags(state["flags"])})
 
 
 def _run(tool: str, *words: str) -> str:

@@ -7,12 +7,14 @@ none), index of its payload's file (-1: none, bytes are made), and where in that
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from .netem import GilbertElliott
-from .network import Network, network_of_document
+from .network import Network
 
 NEVER_NS = (1 << 63) - 1
 JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bin.part"
@@ -149,31 +151,21 @@ class Job:
 
 def read_job(path: Path) -> Job:
     """Read what :meth:`Job.write` wrote."""
-    document = json.loads(path.read_text())
-    document["links"] = tuple(map(link_of, document["links"]))
-    document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
-    for name in ("layer_links", "payloads", "free_bytes", "flows"):
-        document[name] = tuple(document[name])
-    document["lines"] = tuple(map(tuple, document["lines"]))
-    if document["network"] is not None:
-        document["network"] = network_of_document(document["network"])
-    return Job(**document)
+    job: Job = of_document(Job, json.loads(path.read_text()))
+    return job
 
 
-def link_of(document: dict[str, Any]) -> LinkJob:
-    """A link as :func:`dataclasses.asdict` and JSON left it."""
-    ways = {"down": _way(document["down"]), "up": _way(document["up"])}
-    planned = tuple((start, end) for start, end in document["planned_ns"])
-    return LinkJob(**{**document, **ways, "planned_ns": planned, "config": tuple(document["config"])})
+def of_document(kind: Any, value: Any) -> Any:
+    """A value of a kind, as :func:`dataclasses.asdict` and JSON left it."""
+    if isinstance(value, list):
+        kinds = get_args(kind)
+        return tuple(map(of_document, repeat(kinds[0]) if kinds[1:] == (...,) else kinds, value))
+    if isinstance(value, dict):
+        made: Any = next((one for one in (kind, *get_args(kind)) if is_dataclass(one)), None)
+        if made is not None:
+            hints = _hints(made)
+            return made(**{name: of_document(hints[name], part) for name, part in value.items()})
+    return value
 
 
-def _way(document: dict[str, Any]) -> Way:
-    steps = tuple(
-        Step(
-            step["from_ns"],
-            step["delay_ns"],
-            GilbertElliott(**step["loss"]) if isinstance(step["loss"], dict) else step["loss"],
-        )
-        for step in document["steps"]
-    )
-    return Way(document["rate_bps"], document["queue_packets"], steps)
+_hints = lru_cache(get_type_hints)

@@ -12,7 +12,6 @@ So the links to one destination are a tree: a packet never comes to a node twice
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 HOP_NUMBERS = 1 << 20
 """``kHopNumbers`` of the engine (``link/network.hpp``): links behind nodes have draws apart from the first ones'."""
@@ -84,19 +83,6 @@ class Network:
                     found[self.other(node, link)] = link
                     reached.append(self.other(node, link))
         return found
-
-
-def network_of_document(document: dict[str, Any]) -> Network:
-    """As :func:`dataclasses.asdict` and JSON left it."""
-    return Network(
-        tuple(document["nodes"]),
-        tuple((tail, head) for tail, head in document["ends"]),
-        tuple(map(tuple, document["paths"])),
-        tuple(document["names"]),
-        tuple(document["storage_bytes"]),
-        tuple(document["config"]),
-        tuple(document["numbers"]),
-    )
 
 
 def node_address(node: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dstcc_kernel.job import link_of as read_link
+from dstcc_kernel.job import LinkJob, of_document
 from dstcc_kernel.names import changing_rate, misfit
 from dstcc_kernel.plan import job_of, way_of
 from dstcc_kernel.steer import _contacts
@@ -53,7 +53,7 @@ def test_a_policy_knows_the_outages_of_its_plan_and_no_others() -> None:
     config = engine_config(given, draw_trial(given, load_source(given), 1), "cubic", "minrtt")
     config = replace(config, transport=replace(config.transport, scale=SCALE), duration_ns=50 * S)
     (link,) = job_of(config, program=Path("/p")).links
-    assert link == read_link(json.loads(json.dumps(asdict(link))))
+    assert link == of_document(LinkJob, json.loads(json.dumps(asdict(link))))
     contact = _contacts(link, SCALE)
     seen = [contact(now_s) for now_s in (5.0, 15.0, 35.0)]
     assert [(one.up, one.change_s) for one in seen] == [(True, 5.0), (False, 5.0), (True, inf)]

@@ -6,7 +6,8 @@ import random
 
 import pytest
 from dstcc_kernel.endhosts.naming import hosts_of
-from dstcc_kernel.network import Network, network_of_document
+from dstcc_kernel.job import of_document
+from dstcc_kernel.network import Network
 
 from dstcc.errors import InputError
 
@@ -50,7 +51,8 @@ def test_random_networks_have_a_tree_to_each_node(seed: int) -> None:
     net = network(ends, *paths)
     for destination in range(count):
         assert _reaches(net, destination) == set(range(count))
-    assert network_of_document(
+    assert of_document(
+        Network,
         {"nodes": [*net.nodes], "ends": [*map(list, net.ends)], "paths": [*map(list, net.paths)],
          "names": [*net.names], "storage_bytes": [*net.storage_bytes], "config": [], "numbers": []}
     ) == net  # fmt: skip

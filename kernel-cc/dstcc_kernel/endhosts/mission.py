@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ..job import LinkJob, link_of
-from ..network import Network, network_of_document
+from ..job import LinkJob, of_document
+from ..network import Network
 
 CRAFT, EARTH = "craft", "earth"
 HOSTS = (CRAFT, EARTH)
@@ -93,12 +92,5 @@ class Mission:
 
 def read_mission(path: Path) -> Mission:
     """Read what :meth:`Mission.write` wrote."""
-    document: dict[str, Any] = json.loads(path.read_text())
-    document["links"] = tuple(map(link_of, document["links"]))
-    document["programs"] = tuple(
-        Program(program["host"], tuple(program["argv"])) for program in document["programs"]
-    )
-    document["hosts"] = tuple(document["hosts"])
-    if document["network"] is not None:
-        document["network"] = network_of_document(document["network"])
-    return Mission(**document)
+    mission: Mission = of_document(Mission, json.loads(path.read_text()))
+    return mission
