@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -39,32 +39,56 @@ def write_capture(
 
     Raises :class:`~dstcc.errors.KernelError` for rings that no guest of ours writes.
     """
-    job, count, began_ns = read_job(folder / JOB), 0, 0
+    job, began_ns = read_job(folder / JOB), 0
     if scale is not None:
         said = message_of(folder / BEGAN)
         if not said.isdecimal() or not 0 <= (began_ns := int(said)) < 1 << 64:
             raise KernelError(f"{BEGAN}: no time of a guest's clock")
-    with ExitStack() as stack:
-        # where a link is netem's, a host's two devices have what leaves it and what comes to it
-        all_ = [
-            ring_packets(stack, folder / f"{host}-{name}{RING}", hosts.index(host), leaving=not played)
+    # where a link is netem's, a host's two devices have what leaves it and what comes to it
+    ends = {
+        host: [
+            (folder / f"{host}-{name}{RING}", not played)
             for name, earth, played in rings(job)
-            if (host := ENDS[earth]) in hosts
+            if ENDS[earth] == host
+        ]
+        for host in hosts
+    }
+
+    def time_of(t_ns: int) -> int:
+        return t_ns if scale is None else zero_ns + round((t_ns - began_ns) * scale)
+
+    return write_rings(path, ends, time_of, "a packet in a ring: its time is that of no clock")
+
+
+def write_rings(
+    path: Path, ends: Mapping[str, Sequence[tuple[Path, bool]]], time_of: Callable[[int], int], no_clock: str
+) -> int:
+    """Write the packets of each end's rings as one capture, an interface an end by its name; their number.
+
+    Of a ring it is said whether only what leaves its device counts. ``time_of`` is a packet's, from its stamp;
+    ``no_clock`` the error for one that is none.
+    """
+    count = 0
+    with ExitStack() as stack:
+        all_ = [
+            _ring_packets(stack, ring, number, leaving=leaving)
+            for number, rings_ in enumerate(ends.values())
+            for ring, leaving in rings_
         ]
         file = stack.enter_context(path.open("wb"))
         file.write(section_block())
-        for host in hosts:
-            file.write(interface_block(host))
-        for t_ns, seen, packet, size in heapq.merge(*all_, key=lambda entry: entry[:2]):
-            at_ns = t_ns if scale is None else zero_ns + round((t_ns - began_ns) * scale)
+        for end in ends:
+            file.write(interface_block(end))
+        for t_ns, number, packet, size in heapq.merge(*all_, key=lambda entry: entry[:2]):
+            at_ns = time_of(t_ns)
             if not 0 <= at_ns < 1 << 64:
-                raise KernelError("a packet in a ring: its time is that of no clock")
-            file.write(packet_block(seen, at_ns, packet, size - len(packet)))
+                raise KernelError(no_clock)
+            file.write(packet_block(number, at_ns, packet, size - len(packet)))
             count += 1
     return count
 
 
-def ring_packets(
+def _ring_packets(
     stack: ExitStack, path: Path, number: int, *, leaving: bool
 ) -> Iterator[tuple[int, int, bytes, int]]:
     """Time, end's number, bytes and length of a ring's packets; the file is closed with the stack."""
