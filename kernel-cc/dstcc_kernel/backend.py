@@ -30,14 +30,21 @@ from . import guest, host, running, source
 from .build import Built, find
 from .capture import RING_MB
 from .captured import write_capture
-from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
+from .coded_plan import (
+    CODED,
+    block_memory_mb,
+    coded_job,
+    coded_notes,
+    in_words,
+    ltp_job,
+    ltp_notes,
+    write_plan,
+)
 from .coded_steer import coded_steer
 from .controller_process import ERROR, GUARD
 from .job import COUNTS, JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
-from .leftovers import remove_leftovers
 from .link_plan import is_played
-from .ltp_plan import ltp_job, ltp_notes
 from .module import guest_module
 from .names import misfit
 from .native import program
@@ -376,7 +383,7 @@ def _full(folder: Path) -> str:
 
 def sweep() -> None:
     """Remove the folders of trials whose runner is gone: what a killed one left, what an ended guest said."""
-    remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
+    running.remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
 
 
 def end_all() -> None:

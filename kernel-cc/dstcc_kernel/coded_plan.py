@@ -1,7 +1,7 @@
-"""Layers coded over packets, with real bytes: what the program of ``kernel-cc/coded`` is told of a trial.
+"""Trials in datagrams, with real bytes: what the programs of ``kernel-cc/coded`` and ``kernel-cc/ltp`` are told of one.
 
-It is the simulator's two ends (``dstcc/engine/src/coding``) with UDP datagrams between them, in emulated time.
-``coded.py`` is the guest's part.
+They are the simulator's two ends (``dstcc/engine/src/coding``, ``dstcc/engine/src/ltp``) with UDP datagrams between
+them, in emulated time; those of ``ltp`` are segments of RFC 5326. ``coded.py`` is the guest's part.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ TICKS_A_QUEUE = 4
 LEAST_TICK_NS = 20_000
 SYMBOL_BYTES = 64
 """Of a symbol beside its payload, in memory."""
+MOST_HEADER_BYTES = 48
+"""Of a data segment: IP and UDP 28, then type and extensions 2, engine 1, session 4, service 3, offset 4, length 2, and
+of a checkpoint two serials of 2."""
+MEMBER_BYTES = 10
+"""What a segment in a matrix has in addition: an extension with the matrix's number and a place in it; repair segments
+have less."""
 
 
 def in_words(config: EngineConfig) -> EngineConfig:
@@ -99,6 +105,34 @@ def coded_job(job: Job, config: EngineConfig) -> Job:
         tick_ns=looks(job, config),
         links=links,
         free_bytes=FREE_BYTES,
+        backups=False,
+    )
+
+
+def ltp_notes(scenario: Scenario) -> list[str]:
+    """What ``run.json`` says of ``ltp`` on the kernel."""
+    notes = [
+        "ltp: segments of RFC 5326 in datagrams (port 1113), the two ends the simulator's own, looked at 2,000 times "
+        "a round trip"
+    ]
+    if scenario.coding is not None:
+        notes.append(
+            "ltp: repair segments and feedback have port 1114; when a matrix is over both ends know from the rate and "
+            "the light time, not from a packet"
+        )
+    return notes
+
+
+def ltp_job(job: Job, config: EngineConfig) -> Job:
+    """The job of a trial of ``ltp``, from that of the same links. Its packets weigh no more than the simulator's."""
+    headers = MOST_HEADER_BYTES + (MEMBER_BYTES if config.coding is not None else 0)
+    links = tuple(replace(link, subflows=1, opens_ns=0, joins_ns=0) for link in job.links)
+    return replace(
+        job,
+        coded=True,
+        tick_ns=looks(job, config),
+        links=links,
+        free_bytes=(headers - HEADER_BYTES, 0),
         backups=False,
     )
 

@@ -9,6 +9,7 @@ and contents misses those; their makers do not.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -40,7 +41,7 @@ class Room:
 
 @contextmanager
 def room(prefix: str, sign: str, parent: Path | None = None) -> Iterator[Room]:
-    """A temporary folder with an empty file ``sign`` (see :mod:`.leftovers`), which goes when the block ends.
+    """A temporary folder with an empty file ``sign`` (see :func:`remove_leftovers`), which goes when the block ends.
 
     Raises :class:`~dstcc.errors.KernelError` where all have been ended.
     """
@@ -102,3 +103,21 @@ def end_all(patience_s: float) -> None:
         folders = list(_FOLDERS)
     for folder in folders:
         discard(folder)
+
+
+def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
+    """Remove what killed processes left in ``parent``: folders ``PREFIX`` + process + ``-`` + 8 random characters (as
+    :func:`tempfile.mkdtemp` has them) that hold a file ``sign`` or nothing (:func:`room` makes them so).
+
+    Whatever else has such a name is somebody's own.
+    """
+    for left in parent.glob(f"{prefix}*"):
+        made = re.fullmatch(rf"{re.escape(prefix)}([0-9]+)-[a-z0-9_]{{8}}", left.name)
+        if made is None or left.is_symlink() or not left.is_dir():
+            continue
+        if Path("/proc", made[1]).exists():
+            continue
+        if (left / sign).is_file():
+            discard(left)
+        elif not any(left.iterdir()):
+            left.rmdir()

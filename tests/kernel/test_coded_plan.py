@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dstcc_kernel.coded_plan import block_memory_mb, coded_job, coded_notes, in_words, looks, write_plan
-from dstcc_kernel.ltp_plan import ltp_job
+from dstcc_kernel.coded_plan import (
+    block_memory_mb,
+    coded_job,
+    coded_notes,
+    in_words,
+    looks,
+    ltp_job,
+    write_plan,
+)
 from dstcc_kernel.plan import job_of
 
 from dstcc.engine import EngineConfig

@@ -12,7 +12,7 @@ import pytest
 from dstcc_kernel import backend
 from dstcc_kernel.captured import write_capture
 from dstcc_kernel.coded import RECEIVED
-from dstcc_kernel.ltp_plan import MEMBER_BYTES, MOST_HEADER_BYTES
+from dstcc_kernel.coded_plan import MEMBER_BYTES, MOST_HEADER_BYTES
 from dstcc_kernel.names import misfit
 
 from dstcc.engine import EngineConfig, EngineResult, simulate
