@@ -24,8 +24,6 @@ from dstcc.errors import KernelError, MissingCapabilityError
 from .sources import folder
 
 NAME = "dstcc_cc"
-FREESTANDING = ("PREFER_KERNEL_TYPES", "BIT_MACRO", "CAMELCASE")
-"""Rules of checkpatch that the law's header, which C++ and BPF compile too, cannot follow: kernel types and macros."""
 LOCK = ".module-lock"
 CALLS = {
     "x86_64": {"finit_module": 313, "delete_module": 176},
@@ -91,23 +89,6 @@ def guest_module(kernel: Path) -> Path:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # trials run side by side
         return path if path.exists() else build(tree, out, arch="um")
-
-
-def checkpatch(tree: Path, sources: list[Path]) -> str:
-    """What the kernel's ``checkpatch.pl --strict`` says of sources, "" for nothing."""
-    lines = []
-    for path in sources:
-        ignored = [f"--ignore={','.join(FREESTANDING)}"] if path.parent.name == "law" else []
-        words = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--terse", *ignored]
-        done = subprocess.run(
-            [*words, "-f", path.name], cwd=path.parent, capture_output=True, text=True, check=False
-        )
-        lines += [
-            line
-            for line in done.stdout.splitlines()
-            if not line.startswith("total: 0 errors, 0 warnings, 0 checks")
-        ]
-    return "\n".join(lines)
 
 
 def checksum() -> str:

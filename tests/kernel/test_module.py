@@ -125,7 +125,7 @@ def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: P
     sources = [*(tmp_path / "built").glob("module/**/*.[ch]"), *(tmp_path / "built").glob("law/*.h")]
     ours = [path for path in sources if not path.name.endswith(".mod.c")]
     assert len(ours) >= 9
-    assert module.checkpatch(tree, ours) == ""
+    assert module_tests.checkpatch(tree, ours) == ""
 
 
 @pytest.mark.kernel

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from dstcc_kernel import module
-from dstcc_kernel.module import BuildError, checkpatch, checksum, guest_module, make
+from dstcc_kernel.module import BuildError, checksum, guest_module, make
 from dstcc_kernel.sources import folder
 
 from dstcc.errors import KernelError, MissingCapabilityError
+
+from . import module_tests
 
 MAKES = """#!/bin/sh
 for word in "$@"; do case $word in M=*) at=${word#M=};; esac; done
@@ -122,7 +124,7 @@ def test_checkpatch_has_each_file_and_only_the_law_has_its_own_rules(made: Path)
         (made / name).mkdir()
         sources.append(made / name / "a.c")
         sources[-1].touch()
-    said = checkpatch(made / "tree", sources).splitlines()
+    said = module_tests.checkpatch(made / "tree", sources).splitlines()
     assert [line.split()[1:] for line in said] == [
         ["--strict", "--no-tree", "--terse", "--ignore=PREFER_KERNEL_TYPES,BIT_MACRO,CAMELCASE", "-f", "a.c"],
         ["--strict", "--no-tree", "--terse", "-f", "a.c"],

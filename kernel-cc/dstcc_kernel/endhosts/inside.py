@@ -412,12 +412,7 @@ class Flight:
 
     @staticmethod
     def _said_of(state: State) -> dict[str, Any]:
-        return {
-            "exit_code": state.exit_code,
-            "ended_ns": state.ended_ns,
-            "asked": state.asked,
-            "failed": state.failed,
-        }
+        return {name: value for name, value in vars(state).items() if name != "host"}
 
 
 if __name__ == "__main__":

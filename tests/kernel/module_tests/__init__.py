@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
+import subprocess
 from pathlib import Path
 
 from dstcc_kernel import module
 
 HERE = Path(__file__).parent
+FREESTANDING = ("PREFER_KERNEL_TYPES", "BIT_MACRO", "CAMELCASE")
+"""Rules of checkpatch that the law's header, which C++ and BPF compile too, cannot follow: kernel types and macros."""
 LAST = "dstcc_hold_test.ko"
 """Of the modules, the one by which a build is known to be whole."""
 
@@ -33,3 +36,20 @@ def build(tree: Path, out: Path, *, sparse: bool = False) -> None:
     module.build(tree, out, arch="um", sparse=sparse)
     shutil.copytree(HERE, out / "module/test", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     module.make(tree, out / "module/test", "um", sparse=sparse)
+
+
+def checkpatch(tree: Path, sources: list[Path]) -> str:
+    """What the kernel's ``checkpatch.pl --strict`` says of sources, "" for nothing."""
+    lines = []
+    for path in sources:
+        ignored = [f"--ignore={','.join(FREESTANDING)}"] if path.parent.name == "law" else []
+        words = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--terse", *ignored]
+        done = subprocess.run(
+            [*words, "-f", path.name], cwd=path.parent, capture_output=True, text=True, check=False
+        )
+        lines += [
+            line
+            for line in done.stdout.splitlines()
+            if not line.startswith("total: 0 errors, 0 warnings, 0 checks")
+        ]
+    return "\n".join(lines)
