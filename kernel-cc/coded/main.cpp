@@ -253,10 +253,8 @@ void Trial::write() const {
     if (controller_) result.number("unusable_answers", controller_->unusable());
     const auto outcome = [&](std::size_t i) { return dstcc::object_outcome(sending_, receiving, i); };
     result.layers_and(sampler_.rows(), outcome);
-    for (std::size_t b = 0; b < map_.blocks(); ++b) {
-        const dstcc::BlockOutcome one = dstcc::block_outcome(sending_, receiving, map_, headers_, b);
-        result.row({one.source, one.repair, one.planned, one.repair_bytes, one.arrived, one.decoded_ns, one.whole});
-    }
+    for (std::size_t b = 0; b < map_.blocks(); ++b)
+        result.block(dstcc::block_outcome(sending_, receiving, map_, headers_, b));
     for (std::uint32_t i = 0; i < config_.objects.size(); ++i)
         result.row({map_.block_of(i), receiving.parts()[i].recovered});
     for (const auto& [subflow, packet] : missing) result.row({subflow, packet});

@@ -120,6 +120,9 @@ public:
             row(values);
         }
     }
+    void block(const dstcc::BlockOutcome& one) {
+        row({one.source, one.repair, one.planned, one.repair_bytes, one.arrived, one.decoded_ns, one.whole});
+    }
     void row(const std::vector<std::int64_t>& values) {
         if (std::fwrite(values.data(), 8, values.size(), file_) != values.size()) transfer::fail_errno("the result");
     }

@@ -9,6 +9,7 @@
 //                      is asked
 #include "earth.hpp"
 #include "link/stall.hpp"
+#include "ltp/outcomes.hpp"
 #include "../coded/trial.hpp"
 
 namespace ltp {
@@ -200,17 +201,9 @@ private:
     }
 
     dstcc::ObjectOutcome object(std::size_t block) const {
-        const dstcc::BlockParts& arrived = receiving_.blocks()[block];
-        dstcc::ObjectOutcome one = dstcc::outcome_of(sending_.layers()[block]);
-        one.first_arrival_ns = arrived.first_ns;
-        one.complete_ns = arrived.complete_ns;
-        one.delivered_bytes = arrived.delivered_bytes;
         const auto how = settled_.find(static_cast<std::uint32_t>(block));
-        one.given_up = how != settled_.end() && how->second == kDone;
-        one.acknowledged_bytes = sending_.acknowledged(block);
-        return one;
+        return dstcc::object_outcome(sending_, receiving_, block, how != settled_.end() && how->second == kDone);
     }
-    void add_to(dstcc::TransportStats& stats) const;
 
     static constexpr std::uint8_t kComplete = 1, kDone = 2;
     const Plan& plan_;
@@ -237,31 +230,12 @@ private:
     Time craft_now_ = 0, earth_now_ = 0, end_ = 0;
 };
 
-void Trial::add_to(dstcc::TransportStats& stats) const {
-    stats.retransmitted_payload_bytes = sending_.repeated_payload();
-    stats.repair_payload_bytes = sending_.repair_payload();
-    stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload() + sending_.repair_payload();
-    stats.sent_wire_bytes = stats.sent_payload_bytes +
-                            config_.transport.header_bytes * (sending_.data_packets() + sending_.control_packets());
-    stats.data_packets = sending_.data_packets();
-    stats.rtt_sum_s = sending_.rtt_sum_s();
-    stats.rtt_samples = sending_.rtt_samples();
-    stats.timeouts = sending_.timeouts() + receiving_.timeouts();
-    stats.dropped_queue_packets = craft_.dropped();
-    stats.queue_p95_s = sending_.waits().quantile(0.95) / dstcc::kNsPerS;
-    stats.first_send_s = dstcc::seconds_or_nan(sending_.first_send_ns());
-    stats.arrived_payload_bytes = receiving_.arrived_payload();
-    stats.recovered_payload_bytes = receiving_.recovered_payload();
-    stats.delivered_payload_bytes = receiving_.delivered_payload();
-    stats.duplicate_payload_bytes = receiving_.duplicate_payload();
-    stats.hol_payload_bytes = receiving_.hol_payload();
-    stats.hol_wait_byte_s = receiving_.hol_wait_byte_s();
-    stats.last_delivery_s = dstcc::seconds_or_nan(receiving_.last_delivery_ns());
-}
-
 void Trial::write() const {
     dstcc::TransportStats stats;
-    add_to(stats);
+    dstcc::add_totals(sending_, receiving_, stats);
+    stats.sent_wire_bytes = stats.sent_payload_bytes +
+                            config_.transport.header_bytes * (sending_.data_packets() + sending_.control_packets());
+    stats.dropped_queue_packets = craft_.dropped();
     const std::size_t objects = config_.objects.size(), matrices = coded() ? sending_.matrices().size() : 0;
     coded::Result result(plan_, stats, sampler_.rows(), end_);
     result.number("first_send_ns", sending_.first_send_ns());
@@ -277,14 +251,7 @@ void Trial::write() const {
     }
     const auto outcome = [this](std::size_t i) { return object(i); };
     result.layers_and(sampler_.rows(), outcome);
-    for (std::size_t m = 0; m < matrices; ++m) {
-        const dstcc::MatrixSending& sent = sending_.matrices()[m];
-        const dstcc::MatrixHeader& header = headers_.matrices[m];
-        const dstcc::MatrixArrival& came = receiving_.matrix(m);
-        const bool whole = header.source > 0 && (came.members == header.source || came.decoded_ns >= 0);
-        result.row({header.source, header.repair, sent.planned, header.repair * sent.symbol_bytes, came.arrived,
-                    came.decoded_ns, whole});
-    }
+    for (std::size_t m = 0; m < matrices; ++m) result.block(matrix_outcome(sending_, receiving_, headers_, m));
     for (std::size_t i = 0; coded() && i < objects; ++i)
         result.row({headers_.of_block[i], receiving_.blocks()[i].recovered});
     result.end(outcome);

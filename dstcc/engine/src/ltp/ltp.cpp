@@ -1,5 +1,7 @@
 #include "ltp/ltp.hpp"
 
+#include "ltp/outcomes.hpp"
+
 namespace dstcc {
 
 namespace {
@@ -216,46 +218,17 @@ void Ltp::check_layers() const {
 }
 
 ObjectOutcome Ltp::object(std::size_t object) const {
-    const BlockParts& arrived = receiving_.blocks()[object];
-    ObjectOutcome outcome = outcome_of(sending_.layers()[object]);
-    outcome.first_arrival_ns = arrived.first_ns;
-    outcome.complete_ns = arrived.complete_ns;
-    outcome.delivered_bytes = arrived.delivered_bytes;
-    outcome.given_up = settlement_.layers_[object].given_up;
-    outcome.acknowledged_bytes = sending_.acknowledged(object);
-    return outcome;
+    return object_outcome(sending_, receiving_, object, settlement_.layers_[object].given_up);
 }
 
-BlockOutcome Ltp::block(std::size_t matrix) const {
-    const MatrixSending& sent = sending_.matrices()[matrix];
-    const MatrixHeader& header = headers_.matrices[matrix];
-    const MatrixArrival& arrived = receiving_.matrix(matrix);
-    const bool whole = header.source > 0 && (arrived.members == header.source || arrived.decoded_ns >= 0);
-    return {header.source,   header.repair,      sent.planned, header.repair * sent.symbol_bytes,
-            arrived.arrived, arrived.decoded_ns, whole,        sent.state};
-}
+BlockOutcome Ltp::block(std::size_t matrix) const { return matrix_outcome(sending_, receiving_, headers_, matrix); }
 
 void Ltp::add_to(TransportStats& stats) const {
     stats.engine_peak_bytes = sending_.peak_bytes() + receiving_.peak_bytes();
     for (const Way<DownSegment>& way : down_) stats.engine_peak_bytes += way.peak_bytes();
     for (const Way<UpSegment>& way : up_) stats.engine_peak_bytes += way.peak_bytes();
-    stats.retransmitted_payload_bytes = sending_.repeated_payload();
-    stats.repair_payload_bytes = sending_.repair_payload();
-    stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload() + sending_.repair_payload();
-    stats.data_packets = sending_.data_packets();
     stats.run_packets = sending_.packets_in_runs();
-    stats.rtt_sum_s = sending_.rtt_sum_s();
-    stats.rtt_samples = sending_.rtt_samples();
-    stats.timeouts = sending_.timeouts() + receiving_.timeouts();
-    stats.queue_p95_s = sending_.waits().quantile(0.95) / kNsPerS;
-    stats.first_send_s = seconds_or_nan(sending_.first_send_ns());
-    stats.arrived_payload_bytes = receiving_.arrived_payload();
-    stats.recovered_payload_bytes = receiving_.recovered_payload();
-    stats.delivered_payload_bytes = receiving_.delivered_payload();
-    stats.duplicate_payload_bytes = receiving_.duplicate_payload();
-    stats.hol_payload_bytes = receiving_.hol_payload();
-    stats.hol_wait_byte_s = receiving_.hol_wait_byte_s();
-    stats.last_delivery_s = seconds_or_nan(receiving_.last_delivery_ns());
+    add_totals(sending_, receiving_, stats);
 }
 
 template class Trial<Ltp>;
