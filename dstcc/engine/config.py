@@ -227,6 +227,11 @@ class Link:
     """In the place of ``queue_bytes``: the data direction's queue holds so many packets of any size, as netem's does
     (``sch_netem.c``: ``sch->q.qlen >= sch->limit``). 0: it counts bytes."""
 
+    @property
+    def back_outages_ns(self) -> tuple[tuple[int, int], ...]:
+        """Outages of the acknowledgements' direction."""
+        return self.outages_ns if self.up_outages_ns is None else self.up_outages_ns
+
     def carried_bits(self, from_ns: int, to_ns: int) -> float:
         """What the data direction's line can carry between two times, whatever is in the way or lost."""
         edges = [from_ns, *(t for t in {*self.rate_t_ns, *self.hidden_t_ns} if from_ns < t < to_ns), to_ns]

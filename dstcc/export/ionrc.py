@@ -93,11 +93,10 @@ def plan_of(scenario: Scenario) -> Plan:
                 "contact plan has one"
             )
         seen.add((one, other))
-        up_outages = line.outages_ns if line.up_outages_ns is None else line.up_outages_ns
         down = _rates(line.rate_bps, line.rate_t_ns, line.rate_share)
         back = _rates(line.up_rate_bps, line.up_rate_t_ns, line.up_rate_share)
         contacts += _contacts(one, other, line.outages_ns, down, length_s)
-        contacts += _contacts(other, one, up_outages, back, length_s)
+        contacts += _contacts(other, one, line.back_outages_ns, back, length_s)
         ranges += _ranges(min(one, other), max(one, other), line, length_s)
     return Plan(tuple(sorted(contacts)), tuple(sorted(ranges)))
 

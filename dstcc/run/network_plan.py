@@ -136,7 +136,6 @@ def _notes(
 def _back(line: Line) -> Line:
     """The acknowledgements' direction."""
     link = line.link
-    outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     up = replace(
         link,
         rate_bps=link.up_rate_bps,
@@ -144,7 +143,7 @@ def _back(line: Line) -> Line:
         rate_share=link.up_rate_share,
         hidden_t_ns=(),
         hidden_share=(),
-        outages_ns=outages,
+        outages_ns=link.back_outages_ns,
     )
     return Line(line.name, line.head, line.tail, up)
 

@@ -86,7 +86,6 @@ def describe(link: EngineLink, end_s: float) -> dict[str, object]:
     """
     others = [_describe_flow(flow) for flow in link.flows]
     table = [[t / NS_PER_S, d / NS_PER_S] for t, d in zip(link.delay_t_ns, link.delay_ns, strict=True)]
-    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     dark_s = [min(stop / NS_PER_S, end_s) - start / NS_PER_S for start, stop in link.outages_ns]
     dark_s = [length for length in dark_s if length > 0]
     return {
@@ -96,7 +95,7 @@ def describe(link: EngineLink, end_s: float) -> dict[str, object]:
         "delay_s": table[0][1] if len(table) == 1 else table if not link.delay_slope else _range_s(link),
         "rtt_s": rtt_s(link),
         "loss": describe_loss(link.loss, link.outages_ns),
-        "up_loss": describe_loss(link.up_loss, up_outages),
+        "up_loss": describe_loss(link.up_loss, link.back_outages_ns),
         "queue_bytes": link.queue_bytes,
         "up_queue_bytes": link.up_queue_bytes,
         "outages": len(dark_s),

@@ -88,8 +88,7 @@ def _crossing(config: EngineConfig) -> EngineConfig:
             row = (samples.t_ns == start) & (samples.subflow == first)
             served_ns = round(float(samples.queue_bytes[row][0]) * 8e9 / link.rate_bps)
             outages.append((min(start + served_ns, end), end))
-        up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-        links.append(replace(link, outages_ns=tuple(outages), up_outages_ns=up))
+        links.append(replace(link, outages_ns=tuple(outages), up_outages_ns=link.back_outages_ns))
         first += link.subflows
     return replace(config, links=tuple(links))
 

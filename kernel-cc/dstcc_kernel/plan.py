@@ -41,7 +41,7 @@ from .source import Release, release
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import EngineConfig, Link, Transport
+    from dstcc.engine.config import EngineConfig, Link
     from dstcc.learn.policies.controller import Controller
     from dstcc.learn.policies.policy import Policy
 
@@ -315,8 +315,7 @@ def _stored_s(config: EngineConfig) -> float:
         stored = 0
         for hop, before in zip(path.onward, lines, strict=False):
             if hop.node.storage_bytes:
-                back = before.outages_ns if before.up_outages_ns is None else before.up_outages_ns
-                stored += waits(hop.line.outages_ns) + waits(back)
+                stored += waits(hop.line.outages_ns) + waits(before.back_outages_ns)
         longest = max(longest, rtt_s(path) + stored / 1e9)
     return longest
 
@@ -350,8 +349,7 @@ def _silences(config: EngineConfig) -> Iterator[tuple[int, int]]:
     if config.begin_ns:
         yield 0, config.begin_ns
     for link in (line for path in config.links for line in (path, *(hop.line for hop in path.onward))):
-        up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-        every = sorted({*link.outages_ns, *up, *link.unannounced_ns})
+        every = sorted({*link.outages_ns, *link.back_outages_ns, *link.unannounced_ns})
         yield from (outage for outage in every if outage[1] < ns(MAX_TIME_S))
 
 
@@ -381,34 +379,47 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float, begin_ns: in
 
 
 def _link(link: Link, config: EngineConfig, length_s: float, *, played: bool) -> LinkJob:
-    # of a sender that restarts, too: what stands in its queue then is gone, and netem would send it
+    """As netem has it; of a played one what its contact plan says, at the most rate. A link of a sender that restarts
+    is played, too: what stands in its queue then is gone, and netem would send it."""
     transport, played = config.transport, played or is_played(link) or config.ledger
-    down, up = _ways(link, transport, length_s, played=played)
+    scale, full = transport.scale, transport.mss_bytes + HEADER_BYTES
+    planned = replace(link, unannounced_ns=()) if played else link
+    delay, acks_s = delay_rows(link, length_s), ACK_EVERY * 8 * full / link.rate_bps
+    down, up = ways_of(planned, delay, scale, (full, HEADER_BYTES), acks_s=acks_s, lossless=played)
     queue_packets = 0 if played else down.queue_packets
     return LinkJob(
         link.name,
         down,
         up,
         1 if transport.apart else link.subflows,
-        planned_ns=tuple(
-            (round(start / transport.scale), round(end / transport.scale)) for start, end in link.outages_ns
-        ),
-        config=tuple(link_lines(link, transport.scale, queue_packets=queue_packets, played=played)),
+        planned_ns=tuple((round(start / scale), round(end / scale)) for start, end in link.outages_ns),
+        config=tuple(link_lines(link, scale, queue_packets=queue_packets, played=played)),
         played=played,
     )
 
 
-def _ways(link: Link, transport: Transport, length_s: float, *, played: bool) -> tuple[Way, Way]:
-    """Down and up as netem has them; of a played link what its contact plan says, at the most rate."""
-    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    delay, scale, full = delay_rows(link, length_s), transport.scale, transport.mss_bytes + HEADER_BYTES
-    loss, up_loss = (Loss(), Loss()) if played else (link.loss, link.up_loss)
-    hidden = () if played else link.unannounced_ns
-    down = (link.rate_bps, link.queue_bytes, delay, loss, (*link.outages_ns, *hidden))
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, up_loss, (*up_outages, *hidden))
+def ways_of(
+    link: Link,
+    delay: list[tuple[int, int]],
+    scale: float,
+    packet_bytes: tuple[int, int],
+    *,
+    acks_s: float = 0.0,
+    lossless: bool = False,
+) -> tuple[Way, Way]:
+    """Down and up, of packets of so many bytes, those of the way up ``acks_s`` apart."""
+    loss, up_loss = (Loss(), Loss()) if lossless else (link.loss, link.up_loss)
+    down = (link.rate_bps, link.queue_bytes, delay, loss, (*link.outages_ns, *link.unannounced_ns))
+    up = (
+        link.up_rate_bps,
+        link.up_queue_bytes,
+        delay,
+        up_loss,
+        (*link.back_outages_ns, *link.unannounced_ns),
+    )
     return (
-        way_of(*down, packet_bytes=full, scale=scale),
-        way_of(*up, packet_bytes=HEADER_BYTES, scale=scale, every_s=ACK_EVERY * 8 * full / link.rate_bps),
+        way_of(*down, packet_bytes=packet_bytes[0], scale=scale),
+        way_of(*up, packet_bytes=packet_bytes[1], scale=scale, every_s=acks_s),
     )
 
 
