@@ -118,8 +118,7 @@ def _ledger(path: Path, numbers: NDArray[np.int64], config: EngineConfig) -> Led
     rows, bytes_ = _rows(numbers, LEDGER_COLUMNS), config.objects.payload_bytes
     if len(rows) != len(bytes_) or (rows < 0).any() or (rows > bytes_[:, None]).any():
         raise DstccError(f"{path}: the guest's result: more of a layer is acknowledged or sent than it has")
-    acknowledged, begun = (np.ascontiguousarray(rows[:, column]) for column in range(LEDGER_COLUMNS))
-    return Ledger(acknowledged, begun)
+    return Ledger(*_columns(rows))
 
 
 def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> EngineResult:
@@ -158,21 +157,16 @@ def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> Engin
 
 def _node(number: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> NodeResult:
     came, left, held, dropped, _, lost, most = map(int, counts[-1])
-    held_bytes, dropped_packets, lost_packets = (
-        np.ascontiguousarray(counts[ends, column]) for column in (4, 3, 5)
-    )
     return NodeResult(
-        number, came, left, held, dropped, lost, most, held_bytes, dropped_packets, lost_packets
+        number, came, left, held, dropped, lost, most, *_columns(counts[np.ix_(ends, [4, 3, 5])])
     )
 
 
 def _hop(network: Network, link: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> HopResult:
     first = next((number for number, path in enumerate(network.paths) if path[0] == link), -1)
-    sent, up_sent = (np.ascontiguousarray(counts[ends, column]) for column in (0, 3))
     number = -1 if first >= 0 else network.numbers[link]
-    down = (int(counts[-1, 0]), int(counts[-1, 1]), int(counts[-1, 2]))
-    up = (int(counts[-1, 3]), int(counts[-1, 4]), int(counts[-1, 5]))
-    return HopResult(number, first, *down, *up, sent, up_sent)
+    sent, up_sent = _columns(counts[np.ix_(ends, [0, 3])])
+    return HopResult(number, first, *map(int, counts[-1]), sent, up_sent)
 
 
 def missing_packets(path: Path) -> NDArray[np.int64]:
@@ -186,6 +180,10 @@ def missing_packets(path: Path) -> NDArray[np.int64]:
 
 def _rows(numbers: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     return numbers.reshape(len(numbers) // columns, columns)
+
+
+def _columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [np.ascontiguousarray(column) for column in rows.T]
 
 
 def _parted(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -230,19 +228,14 @@ def _coding_rows(header: dict[str, Any]) -> tuple[int, int, int]:
 def _coding(numbers: NDArray[np.int64], rows: tuple[int, int, int], scale: float) -> CodingResults:
     blocks = _rows(numbers[: rows[0]], BLOCK_COLUMNS)
     parts = _rows(numbers[rows[0] : rows[0] + rows[1]], PART_COLUMNS)
-    source, repair, planned, repair_bytes, arrived, decoded, whole = (
-        np.ascontiguousarray(blocks[:, column]) for column in range(BLOCK_COLUMNS)
-    )
-    block, recovered = (np.ascontiguousarray(parts[:, column]) for column in range(PART_COLUMNS))
+    source, repair, planned, repair_bytes, arrived, decoded, whole = _columns(blocks)
     decoded = _mission(decoded, scale)
-    return CodingResults(source, repair, planned, repair_bytes, arrived, decoded, whole, block, recovered)
+    return CodingResults(source, repair, planned, repair_bytes, arrived, decoded, whole, *_columns(parts))
 
 
 def _objects(rows: NDArray[np.int64], scale: float) -> ObjectResults:
     times = [_mission(rows[:, column], scale) for column in range(3)]
-    return ObjectResults(
-        *times, *(np.ascontiguousarray(rows[:, column]) for column in range(3, OBJECT_COLUMNS))
-    )
+    return ObjectResults(*times, *_columns(rows[:, 3:]))
 
 
 def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samples:
@@ -251,25 +244,8 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     whole = rows[:, 0] % slot == 0
     t_ns = np.where(whole, rows[:, 0] // slot * config.slot_ns, end_ns)
     pacing = np.ascontiguousarray(rows[:, PACING]).view(np.float64) / scale
-    srtt_ns, min_rtt_ns = (_mission(rows[:, column], scale) for column in (4, 5))
-    subflow, cwnd, inflight, *counts = (
-        np.ascontiguousarray(rows[:, column]) for column in (1, 2, 3, 6, 7, 8, 9, 10)
-    )
-    sent, lost, retransmitted, delivered, queue = counts
-    return Samples(
-        t_ns,
-        subflow,
-        cwnd,
-        inflight,
-        srtt_ns,
-        min_rtt_ns,
-        sent,
-        lost,
-        retransmitted,
-        delivered,
-        queue,
-        pacing,
-    )
+    times = [_mission(rows[:, column], scale) for column in (4, 5)]
+    return Samples(t_ns, *_columns(rows[:, 1:4]), *times, *_columns(rows[:, 6:PACING]), pacing)
 
 
 def _totals(header: dict[str, Any], scale: float) -> TransportStats:
