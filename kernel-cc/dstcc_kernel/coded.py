@@ -1,21 +1,22 @@
 """Carry a trial of datagrams out: lay the links, start the program of ``kernel-cc/coded`` or ``kernel-cc/ltp``.
 
-What runs here is in a guest; ``coded_plan.py`` and ``ltp_plan.py`` are the host's part.
+What runs here is in a guest; ``coded_plan.py`` is the host's part.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from dstcc.wire import HEADER_BYTES
 
-from .controller_process import Controller, controller_process
+from .controller_process import Controller
 from .job import Job
-from .topology import Wire, craft_address
-from .transfer import captured, conduct, laid, lay_links, queues_of, shape
+from .topology import craft_address
+from .transfer import conduct, laid, lay_links, queues_of
 
-PLAN, SETTINGS = "plan.txt", "coded.txt"
-"""Of a trial's folder: what the program reads, and what of it the host wrote."""
+SETTINGS = "coded.txt"
+"""Of a trial's folder: what of the program's plan the host wrote."""
 RECEIVED = "received"
 """Likewise: the payloads of a video's first pass as they were there, each under its number."""
 UDP_BYTES = 28
@@ -39,36 +40,17 @@ def carry_coded(job: Job, folder: Path, controller: Controller | None = None) ->
         sources = [
             [craft_address(index, k) for k in range(link.subflows)] for index, link in enumerate(job.links)
         ]
-        lay_links(topology, job, sources, _wire)
-        plan = folder / PLAN
-        with controller_process(controller, folder) as process, captured(job, topology, folder) as capture:
-            theirs: tuple[int, ...] = process.ends if process else ()
-            own = f"namespaces {topology.craft} {topology.earth}\n"
-            own += f"steer {theirs[0]} {theirs[1]}\n" if theirs else ""
-            own += f"queues {queues}\n" if queues is not None else ""
-            plan.write_text(own + (folder / SETTINGS).read_text())
-            begun = process.let_go if process else None
-            conduct(
-                "the program of datagrams",
-                job,
-                plan,
-                topology,
-                ends=theirs,
-                queues=queues,
-                begun=begun,
-                capture=capture,
-            )
+        # a packet weighs what the simulator's does: of its datagram and headers so many bytes are free
+        lay_links(topology, job, sources, job.free_bytes)
 
+        def lines(pipes: tuple[int, ...]) -> Iterator[str]:
+            yield f"namespaces {topology.craft} {topology.earth}"
+            if pipes:
+                yield f"steer {pipes[0]} {pipes[1]}"
+            if queues is not None:
+                yield f"queues {queues}"
+            yield from (folder / SETTINGS).read_text().splitlines()
 
-def _wire(job: Job, index: int) -> Wire:
-    """A packet weighs what the simulator's does: of its datagram and headers so many bytes are free."""
-    return Wire(
-        down=shape(job, index, 0, up=False),
-        up=shape(job, index, 0, up=True),
-        mtu=job.mss_bytes + HEADER_BYTES + job.free_bytes[0],
-        down_free_bytes=job.free_bytes[0],
-        up_free_bytes=job.free_bytes[1],
-        initial_cwnd=job.initial_cwnd,
-        rto_min_ms=job.rto_min_ms,
-        played=job.links[index].played,
-    )
+        conduct(
+            "the program of datagrams", job, folder, topology, lines, controller=controller, queues=queues
+        )

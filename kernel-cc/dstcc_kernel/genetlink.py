@@ -72,6 +72,11 @@ def attribute(kind: int, value: bytes) -> bytes:
     return ATTRIBUTE.pack(length, kind) + value + bytes(-length % 4)
 
 
+def u32(kind: int, value: int) -> bytes:
+    """One of a number."""
+    return attribute(kind, struct.pack("=I", value))
+
+
 def nest(kind: int, *members: bytes) -> bytes:
     """Encode an attribute that holds attributes."""
     return attribute(kind | NESTED, b"".join(members))
@@ -154,24 +159,6 @@ class Family(Closing):
         finally:
             self._socket.settimeout(None)
         return self._events.pop(0) if self._events else None
-
-    def send_raw(self, message: bytes) -> int:
-        """Send a whole message as it is; the error's number that the kernel answers with, 0 for none.
-
-        For tests of what the kernel makes of malformed messages. One too short to be a message gets no answer.
-        """
-        self._socket.send(message)
-        self._socket.settimeout(0)
-        worst = 0
-        try:
-            while True:
-                for header, body in split(self._socket.recv(BUFFER)):
-                    if header[1] == ERROR:
-                        worst = worst or -struct.unpack_from("=i", body)[0]
-        except BlockingIOError:
-            return worst
-        finally:
-            self._socket.settimeout(None)
 
     def _request(self, family: int, command: int, payload: bytes, flags: int) -> list[Message]:
         self._sequence += 1

@@ -30,10 +30,9 @@ from typing import Any
 from dstcc.errors import KernelError, MissingCapabilityError
 
 from .folders import bytes_below, taken_below
-from .processor import bound_to, processor
 from .programs import programs
 from .remains import ends_of, message_of
-from .running import remove_leftovers, room, started
+from .running import bound_to, processor, remove_leftovers, room, started
 
 CONSOLE = "console.log"
 """File in the run's folder with all that the kernel and the job printed."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from .genetlink import attribute, attributes, nest
+from .genetlink import attribute, attributes, nest, u32
 from .netlink import Client, Command
 
 SCHEDULER = "dstcc"
@@ -78,7 +78,7 @@ def set_table(client: Client, token: int, places: Mapping[int, int | None]) -> N
     """Say which subflow, by its local id, each layer has; None: any. A layer that is not named may go on any."""
     client.family.request(
         Command.TABLE_SET,
-        _u32(Layers.TOKEN, token) + b"".join(_place(layer, place) for layer, place in sorted(places.items())),
+        u32(Layers.TOKEN, token) + b"".join(_place(layer, place) for layer, place in sorted(places.items())),
     )
 
 
@@ -91,18 +91,18 @@ def announce(
         nest(
             Layers.RANGE,
             attribute(Range.LAYER, bytes([layer])),
-            _u32(Range.BYTES, count),
+            u32(Range.BYTES, count),
             attribute(Range.DEADLINE_NS, struct.pack("=Q", deadline_ns)),
             *(attribute(Range.LOCAL_ID, bytes([local_id])) for local_id in place),
         )
         for layer, count, deadline_ns, *place in ranges
     ]
-    client.family.request(Command.ANNOUNCE, _u32(Layers.TOKEN, token) + b"".join(parts))
+    client.family.request(Command.ANNOUNCE, u32(Layers.TOKEN, token) + b"".join(parts))
 
 
 def carried(client: Client, token: int) -> list[LayerBytes]:
     """What each subflow carried of each layer, in the order in which they first did."""
-    answer = client.family.request(Command.LAYERS_GET, _u32(Layers.TOKEN, token))[0]
+    answer = client.family.request(Command.LAYERS_GET, u32(Layers.TOKEN, token))[0]
     return [_row(value) for kind, value in attributes(answer.payload) if kind == Layers.ROW]
 
 
@@ -116,7 +116,3 @@ def _place(layer: int, local_id: int | None) -> bytes:
 def _row(payload: bytes) -> LayerBytes:
     values = {RowPart(kind): int.from_bytes(value, "little") for kind, value in attributes(payload)}
     return LayerBytes(*(values[part] for part in RowPart if part is not RowPart.PAD))
-
-
-def _u32(kind: int, value: int) -> bytes:
-    return attribute(kind, struct.pack("=I", value))

@@ -1,4 +1,4 @@
-"""netem's netlink options: what its kernel side takes and common tools cannot say.
+"""netem's netlink options, what its kernel side takes and common tools cannot say; and how packets come to one.
 
 64-bit delays (tc stops at 275 s), 64-bit rates, headers that the rate leaves out, both loss models, a seed::
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from hashlib import sha256
+from socket import htons
 
 from .genetlink import attribute, nest
 from .rtnetlink import Routes
@@ -26,6 +27,17 @@ NO_LIMIT = 1 << 30
 """Packets: more than any memory holds."""
 LOSS, RATE, RATE64, LATENCY64, PRNG_SEED, LOSS_GE = 5, 6, 8, 10, 14, 2
 """TCA_NETEM_*, NETEM_LOSS_GE."""
+INGRESS, TO_INGRESS = 0xFFFF0000, 0xFFFFFFF1
+"""The queueing discipline of what arrives, and TC_H_INGRESS, its parent."""
+ETH_P_ALL = 3
+SHOT, PIPE = 2, 3
+"""TC_ACT_*."""
+REDIRECT = 1
+"""TCA_EGRESS_REDIR."""
+ACTIONS = 2
+"""TCA_MATCHALL_ACT."""
+ACTION_KIND, ACTION_OPTIONS, PARAMETERS = 1, 2, 2
+"""TCA_ACT_*; TCA_MIRRED_PARMS and TCA_GACT_PARMS."""
 
 
 @dataclass(frozen=True)
@@ -90,3 +102,27 @@ def install(ip: Routes, device: int, shape: Netem, *, handle: int, parent: int =
     A change starts its random draws anew and puts a Gilbert-Elliott chain into its good state.
     """
     ip.discipline("netem", device, options(shape), handle=handle, parent=parent)
+
+
+def redirect(ip: Routes, arriving: int, through: int) -> None:
+    """Send what arrives on one device through another, both by index, as a clone; the original ends there.
+
+    The clone is what makes the packet's sender see it gone: TCP does not repeat a segment whose only copy has yet to
+    leave the host (``skb_still_in_host_queue``), and without it a packet in flight in netem counts as such for its
+    whole flight. Hence mirred returns ``pipe`` (so it clones) and a drop follows. Source: net/sched/act_mirred.c,
+    act_gact.c.
+    """
+    ip.discipline("ingress", arriving, b"", handle=INGRESS, parent=TO_INGRESS)
+    ip.filter("matchall", arriving, actions(through), parent=INGRESS, info=1 << 16 | htons(ETH_P_ALL))
+
+
+def actions(through: int) -> bytes:
+    """What a filter does: mirred, and a drop."""
+    mirred = struct.pack("=IIiiiiI", 0, 0, PIPE, 0, 0, REDIRECT, through)
+    drop = struct.pack("=IIiii", 0, 0, SHOT, 0, 0)
+    return nest(ACTIONS, _action(1, "mirred", mirred), _action(2, "gact", drop))
+
+
+def _action(place: int, kind: str, parameters: bytes) -> bytes:
+    options = nest(ACTION_OPTIONS, attribute(PARAMETERS, parameters))
+    return nest(place, attribute(ACTION_KIND, kind.encode() + b"\0"), options)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from dstcc.errors import MissingCapabilityError
 
-from .genetlink import Closing, Family, Message, NetlinkError, attribute, attributes, nest
+from .genetlink import Closing, Family, Message, NetlinkError, attribute, attributes, nest, u32
 
 FAMILY, VERSION, GROUP = "dstcc", 1, "slots"
 ONE_Q16 = 1 << 16
@@ -216,13 +216,13 @@ class Action:
 
     def encode(self) -> bytes:
         """As it stands in a message."""
-        parts = [_u32(ActionPart.SUBFLOW, self.subflow)]
+        parts = [u32(ActionPart.SUBFLOW, self.subflow)]
         if self.token is not None:
-            parts.append(_u32(ActionPart.TOKEN, self.token))
+            parts.append(u32(ActionPart.TOKEN, self.token))
         if self.alpha_q16 is None:
             parts.append(attribute(ActionPart.FALL_BACK, b""))
         else:
-            parts.append(_u32(ActionPart.ALPHA, self.alpha_q16))
+            parts.append(u32(ActionPart.ALPHA, self.alpha_q16))
             parts.append(attribute(ActionPart.BETA, struct.pack("=i", self.beta)))
         return nest(Act.ACTION, *parts)
 
@@ -312,15 +312,15 @@ class Client(Closing):
         ``beside`` sets what the group may have in flight beside its window. How many of the subflows are in it now: one
         that somebody holds is not. A group that nobody is in has no state: ``ENOENT``.
         """
-        parts = [_u32(GroupPart.ID, group), *(_u32(GroupPart.SUBFLOW, subflow) for subflow in subflows)]
+        parts = [u32(GroupPart.ID, group), *(u32(GroupPart.SUBFLOW, subflow) for subflow in subflows)]
         if beside is not None:
-            parts.append(_u32(GroupPart.BESIDE, beside))
+            parts.append(u32(GroupPart.BESIDE, beside))
         answer = self.family.request(Command.GROUP_SET, b"".join(parts))
         return _number(dict(attributes(answer[0].payload))[GroupPart.JOINED])
 
     def group(self, group: int) -> Group:
         """A group's state; ``ENOENT`` once its last member left."""
-        answer = self.family.request(Command.GROUP_GET, _u32(GroupPart.ID, group))
+        answer = self.family.request(Command.GROUP_GET, u32(GroupPart.ID, group))
         raw = dict(attributes(answer[0].payload))
         return Group(**{field.name: _number(raw[GroupPart[field.name.upper()]]) for field in fields(Group)})
 
@@ -349,14 +349,14 @@ class Client(Closing):
             (Parameter.SILENCE_SLOTS, silence_slots),
             (Parameter.HEADROOM, headroom),
         )
-        parts = [_u32(kind, value) for kind, value in values if value is not None]
+        parts = [u32(kind, value) for kind, value in values if value is not None]
         if reports is not None:
             parts.append(attribute(Parameter.REPORTS, bytes([reports])))
         self.family.request(Command.PARAMETERS_SET, b"".join(parts))
 
     def set_cwnd_max(self, segments: int) -> None:
         """Bound windows in all namespaces, 2 to 2^28; needs CAP_NET_ADMIN of the machine."""
-        self.family.request(Command.LIMITS_SET, _u32(Parameter.CWND_MAX, segments))
+        self.family.request(Command.LIMITS_SET, u32(Parameter.CWND_MAX, segments))
 
     def listen(self) -> None:
         """Have reports sent to :meth:`report`; then set ``reports``."""
@@ -413,10 +413,6 @@ def parse_report(message: Message) -> tuple[Report, bool]:
     subflows = tuple(parse_subflow(value) for kind, value in parts if kind == ReportPart.SUBFLOW)
     report = Report(_number(raw[ReportPart.SLOT]), _number(raw[ReportPart.TIME_US]), subflows)
     return report, bool(_number(raw[ReportPart.MORE]))
-
-
-def _u32(kind: int, value: int) -> bytes:
-    return attribute(kind, struct.pack("=I", value))
 
 
 def _number(value: bytes) -> int:

@@ -26,6 +26,7 @@ from .genetlink import (
     nest,
     raise_refusal,
     split,
+    u32,
 )
 
 NEWLINK, GETLINK, NEWADDR, NEWROUTE, NEWNEIGH, NEWRULE, NEWQDISC, NEWTFILTER = 16, 18, 20, 24, 28, 32, 36, 44
@@ -83,19 +84,19 @@ class Routes(Closing):
     def up(self, device: int, *, mtu: int = 0, queue_length: int = 0) -> None:
         """Let a device carry packets, by its index."""
         numbers = ((MTU, mtu), (QUEUE_LENGTH, queue_length))
-        more = b"".join(_u32(kind, value) for kind, value in numbers if value)
+        more = b"".join(u32(kind, value) for kind, value in numbers if value)
         self._ask(NEWLINK, LINK.pack(0, 0, device, UP, UP) + more, 0)
 
     def pair(
         self, names: tuple[str, str], macs: tuple[str, str | None], namespace: int, common: Mapping[int, int]
     ) -> None:
         """Make a veth device, whose other end is in another namespace; ``common`` are both's attributes."""
-        shared = b"".join(_u32(kind, value) for kind, value in common.items())
+        shared = b"".join(u32(kind, value) for kind, value in common.items())
         near, far = (
             attribute(NAME, _text(name)) + (attribute(ADDRESS, _mac(mac)) if mac else b"") + shared
             for name, mac in zip(names, macs, strict=True)
         )
-        peer = LINK.pack(0, 0, 0, 0, 0) + far + _u32(NAMESPACE, namespace)
+        peer = LINK.pack(0, 0, 0, 0, 0) + far + u32(NAMESPACE, namespace)
         self._make("veth", near, nest(DATA, attribute(PEER, peer)))
 
     def ifb(self, name: str) -> int:
@@ -138,17 +139,17 @@ class Routes(Closing):
         small = table if table <= 0xFF else 0
         head = ROUTE.pack(family, int(length), 0, 0, small, by, scope, UNICAST, flags)
         parts = [attribute(DST, raw)] if int(length) else []
-        parts += [_u32(OIF, device), _u32(TABLE, table)]
+        parts += [u32(OIF, device), u32(TABLE, table)]
         parts += [attribute(GATEWAY, _address(gateway)[1])] if gateway else []
         parts += [attribute(PREFERRED, _address(source)[1])] if source else []
-        parts += [nest(METRICS, *(_u32(METRIC[name], value) for name, value in metrics.items()))]
+        parts += [nest(METRICS, *(u32(METRIC[name], value) for name, value in metrics.items()))]
         self._ask(NEWROUTE, head + b"".join(parts), CREATE | REPLACE)
 
     def rule(self, source: str, length: int, table: int) -> None:
         """Have what comes from addresses look into a table first."""
         family, raw = _address(source)
         head = ROUTE.pack(family, 0, length, 0, 0, 0, 0, TO_TABLE, 0)
-        parts = attribute(RULE_SRC, raw) + _u32(RULE_PRIORITY, 1000) + _u32(RULE_TABLE, table)
+        parts = attribute(RULE_SRC, raw) + u32(RULE_PRIORITY, 1000) + u32(RULE_TABLE, table)
         self._ask(NEWRULE, head + parts, CREATE | EXCLUSIVE)
 
     def discipline(self, kind: str, device: int, options: bytes, *, handle: int, parent: int) -> None:
@@ -176,10 +177,6 @@ class Routes(Closing):
 
 def _of_kind(kind: str, options: bytes) -> bytes:
     return attribute(TRAFFIC_KIND, _text(kind)) + attribute(TRAFFIC_OPTIONS, options)
-
-
-def _u32(kind: int, value: int) -> bytes:
-    return attribute(kind, struct.pack("=I", value))
 
 
 def _text(name: str) -> bytes:

@@ -28,6 +28,8 @@ _LOCK = threading.Condition()
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 _FOLDERS: set[Path] = set()
 _ENDED = threading.Event()
+_GUESTS: dict[int, int] = {}
+"""By processor, how many."""
 
 
 @dataclass
@@ -121,3 +123,34 @@ def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
             discard(left)
         elif not any(left.iterdir()):
             left.rmdir()
+
+
+@contextmanager
+def processor() -> Iterator[int]:
+    """One of the machine's for a guest, on which this process has the fewest; processes side by side begin with
+    different ones.
+
+    A guest and the programs in it are processes that take turns. On one processor a turn is a switch; on two it wakes
+    an idle one, which takes several times as long.
+    """
+    mine = sorted(os.sched_getaffinity(0))
+    with _LOCK:
+        first = os.getpid() % len(mine)
+        chosen = min(mine[first:] + mine[:first], key=lambda number: _GUESTS.get(number, 0))
+        _GUESTS[chosen] = _GUESTS.get(chosen, 0) + 1
+    try:
+        yield chosen
+    finally:
+        with _LOCK:
+            _GUESTS[chosen] -= 1
+
+
+@contextmanager
+def bound_to(number: int) -> Iterator[None]:
+    """What this thread starts meanwhile runs on that processor only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {number})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

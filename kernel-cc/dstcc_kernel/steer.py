@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.wire import HEADER_BYTES
 
-from .backups import Backups
 from .controller_process import Controller
 from .job import NEVER_NS, OBJECTS, Job, LinkJob
 from .layers import set_table
 from .netlink import Client
+from .path_manager import Backups
 from .topology import backup_address, craft_address
 
 if TYPE_CHECKING:

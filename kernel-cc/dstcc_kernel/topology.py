@@ -27,19 +27,22 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .genetlink import Family, attribute, nest
 from .namespaces import CLONE_NEWNET, new_network, unshare
 from .namespaces import enter as setns
-from .netem import Netem, install
-from .redirect import redirect
+from .netem import Netem, install, redirect, stream
+from .path_manager import PathManager
 from .rtnetlink import MTU, OF_KERNEL, ON_LINK, QUEUE_LENGTH, SEGMENTS, Routes
+
+if TYPE_CHECKING:
+    from .job import LinkJob
 
 SIOCETHTOOL = 0x8946
 OFFLOADS = (0x1F, 0x24, 0x2C)
@@ -50,16 +53,6 @@ OUTER, INNER = 0x10000, 0x20000
 """Handles of the two netems, 1: and 2:."""
 FIRST_TABLE = 100
 ETHERNET_BYTES = 14
-MAX_PM_SUBFLOWS = 8
-"""MPTCP_PM_ADDR_MAX: endpoints of a host, and subflows beyond a connection's first."""
-ENDPOINT_SUBFLOW, ENDPOINT_BACKUP = 1 << 1, 1 << 2
-"""MPTCP_PM_ADDR_FLAG_SUBFLOW and _BACKUP."""
-ADD_ADDRESS, SET_LIMITS = 1, 5
-"""MPTCP_PM_CMD_*."""
-ENDPOINT, MOST_ADDRESSES, MOST_SUBFLOWS = 1, 2, 3
-"""MPTCP_PM_ATTR_*."""
-OF_FAMILY, OF_ID, OF_IPV4, OF_FLAGS = 1, 2, 3, 6
-"""MPTCP_PM_ADDR_ATTR_*."""
 PAGES = "4000000 8000000 16000000"
 """tcp_mem of a guest: sockets alone may fill its memory."""
 SYSCTLS = {
@@ -112,6 +105,14 @@ class Wire:
     """The spacecraft's; 0: the kernel's own."""
     played: bool = False
     """``down`` and ``up`` are a program's, in the middle."""
+
+
+def shape(links: Sequence[LinkJob], seed: int, link: int, step: int, *, up: bool) -> Shape:
+    """What a direction of a link does from that step of its on; its losses have a seed of their own, where the kernel
+    takes one."""
+    way = links[link].up if up else links[link].down
+    now = way.steps[step]
+    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, stream(seed, link, up, step))
 
 
 def craft_address(link: int, subflow: int = 0) -> str:
@@ -184,6 +185,19 @@ class Topology:
         """Let one direction have another delay or loss from now on; what is in flight keeps its own."""
         ip = self.craft_ip if up else self.earth_ip
         install(ip, self._ifb[link, up], _outer(shape), handle=OUTER)
+
+    def changes(self, links: Sequence[LinkJob], seed: int) -> list[tuple[int, Callable[[], None]]]:
+        """What the links that are netem's do and when."""
+        return [
+            (
+                way.steps[step].from_ns,
+                partial(self.change, link, shape(links, seed, link, step, up=up), up=up),
+            )
+            for link, job in enumerate(links)
+            if not job.played
+            for up, way in ((False, job.down), (True, job.up))
+            for step in range(1, len(way.steps))
+        ]
 
     def allow_joins(self) -> None:
         """Let connections have further subflows."""
@@ -275,24 +289,14 @@ def played_devices(link: int) -> tuple[str, str]:
 
 def allow_joins(namespace: int) -> None:
     """Let a host's connections have further subflows."""
-    with inside(namespace), Family("mptcp_pm", 1) as manager:
-        limits = ((MOST_ADDRESSES, 0), (MOST_SUBFLOWS, MAX_PM_SUBFLOWS))
-        manager.request(
-            SET_LIMITS, b"".join(attribute(kind, struct.pack("=I", most)) for kind, most in limits)
-        )
+    with inside(namespace), PathManager() as manager:
+        manager.allow_joins()
 
 
 def join_from(namespace: int, number: int, address: str, *, backup: bool) -> None:
     """Open a further subflow from a host's ``address`` for every connection that stands, and for each that will."""
-    flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
-    parts = (
-        attribute(OF_FAMILY, struct.pack("=H", socket.AF_INET)),
-        attribute(OF_ID, bytes([number])),
-        attribute(OF_IPV4, socket.inet_aton(address)),
-        attribute(OF_FLAGS, struct.pack("=I", flags)),
-    )
-    with inside(namespace), Family("mptcp_pm", 1) as manager:
-        manager.request(ADD_ADDRESS, nest(ENDPOINT, *parts))
+    with inside(namespace), PathManager() as manager:
+        manager.join(number, address, backup=backup)
 
 
 def join_to_middle(

@@ -24,10 +24,8 @@ from .controller_process import Controller, controller_process
 from .ground import Ground, build_ground, device_of, plan_lines
 from .job import COUNTS, NEVER_NS, OBJECTS, RESULT, Job
 from .layers import SCHEDULER
-from .netem import stream
+from .path_manager import MAX_PM_SUBFLOWS
 from .topology import (
-    MAX_PM_SUBFLOWS,
-    Shape,
     Topology,
     Wire,
     backup_address,
@@ -35,13 +33,12 @@ from .topology import (
     craft_address,
     earth_address,
     inside,
+    shape,
 )
 
-TCP_OPTIONS_BYTES = 12
-"""Timestamps, in every segment."""
-DSS_BYTES = 24
-"""MPTCP's mapping and acknowledgement in a data segment; of an acknowledgement alone 12."""
-ACK_OPTIONS_BYTES = 24
+FREE_BYTES = 12 + 24, 12 + 12
+"""Of a data segment and of an ACK the options: timestamps, and MPTCP's mapping and acknowledgement, or the latter
+alone."""
 FIRST_PORT = 20_000
 STALE = "net/mptcp/stale_loss_cnt"
 PLACING = "net/mptcp/scheduler"
@@ -51,8 +48,8 @@ QUEUE_BYTES = 16
 """Of a link, in the file of :func:`queues_of`."""
 HOP_NUMBERS, NODE_NUMBERS = 6, 7
 """Of a network's link both ways, and of a node, as the program that plays links counts them (``kernel-cc/links``)."""
-LINKS_PLAN, FLOWS_PLAN = "links.txt", "flows.txt"
-"""Of a trial's folder: what the program that plays links reads, and that of others' connections."""
+PLAN, LINKS_PLAN, FLOWS_PLAN = "plan.txt", "links.txt", "flows.txt"
+"""Of a trial's folder: what its program reads, the one that plays links, and that of others' connections."""
 
 
 def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
@@ -68,21 +65,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
-        plan = folder / "plan.txt"
-        with controller_process(controller, folder) as process, captured(job, topology, folder) as capture:
-            theirs: tuple[int, ...] = process.ends if process else ()
-            plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
-            begun = process.let_go if process else None
-            conduct(
-                "the transfer program",
-                job,
-                plan,
-                topology,
-                ends=theirs,
-                joins=joins,
-                begun=begun,
-                capture=capture,
-            )
+        lines = partial(_plan_lines, job, folder, topology, addresses)
+        conduct("the transfer program", job, folder, topology, lines, controller=controller, joins=joins)
 
 
 RING = ".ring"
@@ -141,59 +125,62 @@ def laid(
         yield topology
 
 
-def lay_links(
-    stand: Stand, job: Job, sources: Sequence[Sequence[str]], wire_of: Callable[[Job, int], Wire]
-) -> None:
-    """Lay the links, whose spacecraft's ends, or those of the paths over nodes, have these addresses."""
+def lay_links(stand: Stand, job: Job, sources: Sequence[Sequence[str]], free_bytes: tuple[int, int]) -> None:
+    """Lay the links, whose spacecraft's ends, or those of the paths over nodes, have these addresses. Of a packet's IP
+    length on the way down and up so many bytes are free."""
     if isinstance(stand, Ground):
-        stand.lay(wire_of(job, 0).mtu, job.initial_cwnd, dict(enumerate(sources)), job.rto_min_ms)
+        mtu = _wire(job, 0, free_bytes).mtu
+        stand.lay(mtu, job.initial_cwnd, dict(enumerate(sources)), job.rto_min_ms)
         return
     for index, own in enumerate(sources):
-        stand.lay(index, wire_of(job, index), own)
+        stand.lay(index, _wire(job, index, free_bytes), own)
 
 
 def conduct(
     name: str,
     job: Job,
-    plan: Path,
+    folder: Path,
     topology: Stand,
+    lines: Callable[[tuple[int, ...]], Iterable[str]],
     *,
-    ends: tuple[int, ...] = (),
+    controller: Controller | None = None,
     joins: Sequence[_Join] = (),
     queues: int | None = None,
-    begun: Callable[[], None] | None = None,
-    capture: Capture | None = None,
 ) -> None:
     """Start the job's program on its plan, accompany it, and judge how it ended.
 
-    It gets the hosts' namespaces and the file descriptors ``ends``, and with who plays the links ``queues``, in which
-    that says how long they are; ``begun`` is called once it has them. Raises
+    ``lines`` are the plan's, of the pipes to the process of the ``controller``, if there is one. The program gets
+    these, the hosts' namespaces, and with who plays the links ``queues``, in which that says how long they are. Raises
     :class:`~dstcc.errors.DstccError` with what it says when it fails, or with its ``name``.
     """
-    with (
-        beside(*_player(job, topology, queues), plan.with_name(LINKS_PLAN)) as player,
-        beside(*_flows(job, topology), plan.with_name(FLOWS_PLAN)) as flows,
-    ):
-        program = subprocess.Popen(
-            [job.program, str(plan)],
-            pass_fds=(topology.craft, topology.earth, *ends, *_given(queues)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            if begun:
-                begun()
-            with _counts(job, player, plan.with_name(COUNTS)) as count:
-                others = [each for each in (player, flows) if each is not None]
-                accompany(program, job, topology, joins, others=others, count=count, capture=capture)
-            with suppress(subprocess.TimeoutExpired):
-                program.wait(timeout=END_S)
-        finally:
-            if program.poll() is None:
-                program.kill()
-            _, said = program.communicate()
-    _judge(name, program.returncode, said)
+    plan = folder / PLAN
+    with controller_process(controller, folder) as process, captured(job, topology, folder) as capture:
+        ends: tuple[int, ...] = process.ends if process is not None else ()
+        plan.write_text("\n".join(lines(ends)) + "\n")
+        with (
+            beside(*_player(job, topology, queues), folder / LINKS_PLAN) as player,
+            beside(*_flows(job, topology), folder / FLOWS_PLAN) as flows,
+        ):
+            program = subprocess.Popen(
+                [job.program, str(plan)],
+                pass_fds=(topology.craft, topology.earth, *ends, *_given(queues)),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                if process is not None:
+                    process.let_go()
+                with _counts(job, player, folder / COUNTS) as count:
+                    others = [each for each in (player, flows) if each is not None]
+                    accompany(program, job, topology, joins, others=others, count=count, capture=capture)
+                with suppress(subprocess.TimeoutExpired):
+                    program.wait(timeout=END_S)
+            finally:
+                if program.poll() is None:
+                    program.kill()
+                _, said = program.communicate()
+        _judge(name, program.returncode, said)
 
 
 @contextmanager
@@ -347,7 +334,7 @@ def _lay(topology: Stand, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]
             joined.append((0, sources[-1]))
         all_sources.append(sources)
         number += link.subflows
-    lay_links(topology, job, all_sources, _wire)
+    lay_links(topology, job, all_sources, FREE_BYTES)
     topology.allow_joins()
     joins = [_Join(at, id_, address, job.lanes) for id_, (at, address) in enumerate(joined, start=1)]
     for join in joins:
@@ -356,13 +343,13 @@ def _lay(topology: Stand, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]
     return addresses, [join for join in joins if 0 < join.from_ns < NEVER_NS]
 
 
-def _wire(job: Job, index: int) -> Wire:
+def _wire(job: Job, index: int, free_bytes: tuple[int, int]) -> Wire:
     return Wire(
-        down=shape(job, index, 0, up=False),
-        up=shape(job, index, 0, up=True),
-        mtu=job.mss_bytes + HEADER_BYTES + TCP_OPTIONS_BYTES + DSS_BYTES,
-        down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
-        up_free_bytes=ACK_OPTIONS_BYTES,
+        down=shape(job.links, job.seed, index, 0, up=False),
+        up=shape(job.links, job.seed, index, 0, up=True),
+        mtu=job.mss_bytes + HEADER_BYTES + free_bytes[0],
+        down_free_bytes=free_bytes[0],
+        up_free_bytes=free_bytes[1],
         initial_cwnd=job.initial_cwnd,
         rto_min_ms=job.rto_min_ms,
         played=job.links[index].played,
@@ -377,14 +364,7 @@ def _devices(job: Job, link: int) -> str:
         return f"{first} {last} {first} -1"
     if job.links[link].played:
         return f"craft{link} earth{link} craft{link} -1"
-    return f"earth{link} down{link} up{link} {TCP_OPTIONS_BYTES + DSS_BYTES}"
-
-
-def shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
-    """What a direction of a link does from that step of its on."""
-    way = job.links[link].up if up else job.links[link].down
-    now = way.steps[step]
-    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, stream(job.seed, link, up, step))
+    return f"earth{link} down{link} up{link} {FREE_BYTES[0]}"
 
 
 def accompany(
@@ -412,13 +392,7 @@ def accompany(
     taking: Sequence[Ring] = capture.rings if capture is not None else ()
     if capture is not None:
         capture.begin(start_ns)
-    due: list[tuple[int, Callable[[], None]]] = [
-        (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))
-        for link, link_job in enumerate(job.links)
-        if isinstance(topology, Topology) and not link_job.played
-        for up, way in ((False, link_job.down), (True, link_job.up))
-        for step in range(1, len(way.steps))
-    ]
+    due = topology.changes(job.links, job.seed) if isinstance(topology, Topology) else []
     due += [(it.from_ns, partial(topology.join, it.number, it.address, backup=it.backup)) for it in joins]
     due.sort(key=lambda entry: entry[0])
     slot_ns = job.slot_ns

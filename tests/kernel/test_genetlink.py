@@ -188,18 +188,6 @@ def test_lost_events_are_said_once(kernel: Any) -> None:
         family.event(1.0)
 
 
-def test_a_raw_message_has_the_first_error_or_none(kernel: Any) -> None:
-    family = Family("dstcc", 1)
-    kernel.later += [
-        lambda _: [told(ID, 0, 6) + error(7), error(7, errno.EINVAL) + error(7, errno.EPERM)],
-        lambda _: [error(7)],
-    ]
-    raw = struct.pack("=IHHII", 16, ID, 1, 7, 0)
-    assert family.send_raw(raw) == errno.EINVAL
-    assert kernel.sent[-1] == raw and kernel.patience == [0, None]
-    assert family.send_raw(raw) == 0
-
-
 # ------------------------------------------------------------------------------------------------------ messages
 
 

@@ -100,7 +100,7 @@ class Parts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
         self.said: dict[str, Any] = {"order": []}
         self.queues: int | None = None
-        self.process: Any = None
+        self.pipes: tuple[int, ...] = ()
         stand = SimpleNamespace(craft=11, earth=12)
 
         @contextmanager
@@ -112,29 +112,19 @@ class Parts:
         def queues_of(_: Any) -> Iterator[int | None]:
             yield self.queues
 
-        @contextmanager
-        def process(controller: Any, folder: Path) -> Iterator[Any]:
-            self.said["controller"] = controller
-            yield self.process
+        def lay(topology: Any, given: Any, sources: Any, free_bytes: tuple[int, int]) -> None:
+            self.said |= {"sources": sources, "free": free_bytes}
 
-        @contextmanager
-        def captured(given: Any, topology: Any, folder: Path) -> Iterator[str]:
-            yield "capture"
-
-        def lay(topology: Any, given: Any, sources: Any, wire_of: Any) -> None:
-            self.said |= {"sources": sources, "wire": wire_of(given, 0)}
-
-        def conduct(name: str, given: Any, plan: Path, topology: Any, **how: Any) -> None:
-            self.said |= {"name": name, "plan": plan.read_text(), "how": how}
+        def conduct(
+            name: str, given: Any, folder: Path, topology: Any, lines: Any, *, controller: Any, **how: Any
+        ) -> None:
+            self.said |= {"name": name, "plan": [*lines(self.pipes)], "controller": controller, "how": how}
 
         for name, part in (
-            *(
-                ("laid", laid),
-                ("queues_of", queues_of),
-                ("controller_process", process),
-                ("captured", captured),
-            ),
-            *(("lay_links", lay), ("conduct", conduct)),
+            ("laid", laid),
+            ("queues_of", queues_of),
+            ("lay_links", lay),
+            ("conduct", conduct),
         ):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, part)
@@ -147,9 +137,8 @@ def test_datagrams_have_their_weight_their_plan_and_their_buffers(
 ) -> None:
     """A megabyte of a socket, or where others' TCP is beside them what that needs."""
     parts = Parts(monkeypatch, coded)
-    gone: list[int] = []
     if steered:
-        parts.process = SimpleNamespace(ends=(8, 9), let_go=lambda: gone.append(1))
+        parts.pipes = (8, 9)
     if flows:
         parts.queues = 17
     (tmp_path / "coded.txt").write_text("settings\n")
@@ -160,27 +149,16 @@ def test_datagrams_have_their_weight_their_plan_and_their_buffers(
     assert (said["buffer"], said["laid"]) == (1024 if flows else 1 << 20, {"sysctls": {"a": "b"}})
     assert said["controller"] == ("controller" if steered else None)
     assert said["sources"] == [["10.1.0.1", "10.1.1.1"], ["10.2.0.1"]]
-    wire = said["wire"]
-    assert (wire.mtu, wire.down_free_bytes, wire.up_free_bytes) == (1400 + 40 + 32, 32, 16)
-    assert (wire.initial_cwnd, wire.rto_min_ms, wire.played) == (22, 7, True)
-    assert (wire.down, wire.up) == (
-        transfer.shape(given, 0, 0, up=False),
-        transfer.shape(given, 0, 0, up=True),
-    )
+    assert said["free"] == (32, 16)
     lines = [
         "namespaces 11 12",
         *(["steer 8 9"] if steered else []),
         *(["queues 17"] if flows else []),
         "settings",
     ]
-    assert said["plan"] == "\n".join(lines) + "\n"
-    how = said["how"]
-    begun = how.pop("begun")
-    assert how == {"ends": (8, 9) if steered else (), "queues": 17 if flows else None, "capture": "capture"}
-    assert said["name"] == "the program of datagrams" and (begun is None) != steered
-    if steered:
-        begun()
-        assert gone == [1]
+    assert said["plan"] == lines
+    assert said["how"] == {"queues": 17 if flows else None}
+    assert said["name"] == "the program of datagrams"
 
 
 def test_a_transfer_has_the_larger_of_its_buffers_and_its_controller_in_the_crafts_namespace(
@@ -197,7 +175,7 @@ def test_a_transfer_has_the_larger_of_its_buffers_and_its_controller_in_the_craf
 
     monkeypatch.setattr(transfer, "inside", within)
     monkeypatch.setattr(transfer, "_lay", lambda *_: ([("10.1.0.1", 0)], ["join"]))
-    parts.process = SimpleNamespace(ends=(8, 9), let_go=lambda: None)
+    parts.pipes = (8, 9)
     given = job(link("one"), receive_buffer_bytes=5, send_buffer_bytes=9, sysctls={"a": "b"})
 
     def controller(_: Any) -> Any:
@@ -209,17 +187,12 @@ def test_a_transfer_has_the_larger_of_its_buffers_and_its_controller_in_the_craf
     said = parts.said
     assert (said["buffer"], said["laid"]) == (9, {"unsent_bytes": 25, "sysctls": {"a": "b"}})
     assert said["controller"] == "controller"
-    assert said["plan"].startswith("namespaces 11 12\nsteer 8 9\n") and said["plan"].endswith("objects.bin\n")
-    assert (
-        said["how"]["joins"] == ["join"]
-        and said["how"]["ends"] == (8, 9)
-        and said["how"]["capture"] == "capture"
-    )
-    assert said["how"]["begun"] is parts.process.let_go
-    parts.process = None
+    assert said["plan"][:2] == ["namespaces 11 12", "steer 8 9"] and said["plan"][-1].endswith("objects.bin")
+    assert said["how"] == {"joins": ["join"]}
+    parts.pipes = ()
     transfer.carry(replace(given, lanes=True, receive_buffer_bytes=50), tmp_path)
     assert (said["buffer"], said["laid"]["unsent_bytes"], said["controller"]) == (50, None, None)
-    assert "steer" not in said["plan"] and said["how"]["begun"] is None and said["how"]["ends"] == ()
+    assert not any("steer" in line for line in said["plan"])
 
 
 @pytest.mark.parametrize("lost", [0, 3])

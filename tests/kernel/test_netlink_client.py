@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from dstcc_kernel import backups, layers, netlink
+from dstcc_kernel import layers, netlink, path_manager
 from dstcc_kernel.genetlink import Message, NetlinkError, attribute, nest
 from dstcc_kernel.netlink import Action, Client, Group, Parameters
 
@@ -177,8 +177,8 @@ def test_what_subflows_carried_is_read_row_by_row(client: Any) -> None:
 
 def test_backups_are_the_links_that_no_layer_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """linux/mptcp.h: ADD_ADDR 1, SET_FLAGS 7; ADDR 1 with FAMILY 1, ID 2, ADDR4 3 and FLAGS 6, of which BACKUP is 4."""
-    monkeypatch.setattr(backups, "Family", Family)
-    kept: Any = backups.Backups([["10.1.0.1", "10.1.1.1"], ["10.2.0.1"], ["10.3.0.1"]])
+    monkeypatch.setattr(path_manager, "Family", Family)
+    kept: Any = path_manager.Backups([["10.1.0.1", "10.1.1.1"], ["10.2.0.1"], ["10.3.0.1"]])
     asked = kept.family.asked
     inet = struct.pack("=H", socket.AF_INET)
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from dstcc_kernel.processor import bound_to, processor
+from dstcc_kernel.running import bound_to, processor
 
 
 def test_guests_side_by_side_have_processors_of_their_own() -> None:
@@ -31,9 +31,9 @@ def test_what_is_started_meanwhile_stays_on_one() -> None:
 
 def test_each_has_as_many_as_the_others_and_who_ends_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three processors this process, the 31st, begins with the second: 31 = 10 · 3 + 1."""
-    monkeypatch.setattr("dstcc_kernel.processor._guests", {})
-    monkeypatch.setattr("dstcc_kernel.processor.os.sched_getaffinity", {0: {7, 2, 5}}.__getitem__)
-    monkeypatch.setattr("dstcc_kernel.processor.os.getpid", lambda: 31)
+    monkeypatch.setattr("dstcc_kernel.running._GUESTS", {})
+    monkeypatch.setattr("dstcc_kernel.running.os.sched_getaffinity", {0: {7, 2, 5}}.__getitem__)
+    monkeypatch.setattr("dstcc_kernel.running.os.getpid", lambda: 31)
     with ExitStack() as stack:
         assert [stack.enter_context(processor()) for _ in range(7)] == [5, 7, 2, 5, 7, 2, 5]
         with processor() as eighth:

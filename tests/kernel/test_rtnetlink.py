@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from dstcc_kernel import redirect
+from dstcc_kernel import netem
 from dstcc_kernel.endhosts.sampling import NO_SOCKETS
 from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.rtnetlink import LOOPBACK, Routes
@@ -193,7 +193,7 @@ def test_disciplines_and_filters_are_of_a_kind(routes: Routes) -> None:
 
 def test_what_arrives_goes_through_another_device_as_a_clone(routes: Any) -> None:
     """linux/pkt_cls.h: the ingress discipline ffff: under TC_H_INGRESS; a filter of all protocols with priority 1."""
-    redirect.redirect(routes, 3, 8)
+    netem.redirect(routes, 3, 8)
     kind, _, head, parts = asked(routes, TCMSG)
     # the protocol's number, 3 for all, is in network order
     assert (kind, head) == (RTM_NEWTFILTER, (0, 3, 0, 0xFFFF0000, 1 << 16 | 0x0300))

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
-from dstcc_kernel import ground, topology
+from dstcc_kernel import ground, path_manager, topology
 from dstcc_kernel.ground import Ground, beside6, mac_of
 from dstcc_kernel.netem import Netem
 from dstcc_kernel.network import Network, node_address, node_address6, path_address6
@@ -180,8 +180,8 @@ def test_mptcps_path_manager_is_asked_for_joins(monkeypatch: pytest.MonkeyPatch)
         def request(self, command: int, payload: bytes) -> None:
             asked.append((at[-1], command, parts_of(payload)))  # type: ignore[arg-type]
 
-        __enter__ = lambda self: self  # noqa: E731
-        __exit__ = lambda self, *_: None  # noqa: E731
+        def close(self) -> None:
+            pass
 
     @contextmanager
     def inside(namespace: int) -> Iterator[None]:
@@ -189,7 +189,7 @@ def test_mptcps_path_manager_is_asked_for_joins(monkeypatch: pytest.MonkeyPatch)
         yield
         at.pop()
 
-    monkeypatch.setattr(topology, "Family", Family)
+    monkeypatch.setattr(path_manager, "Family", Family)
     monkeypatch.setattr(topology, "inside", inside)
     monkeypatch.setattr(topology, "routes_of", Routes)
     made = Topology(CRAFT, EARTH)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dstcc_kernel import transfer
+from dstcc_kernel import topology, transfer
 from dstcc_kernel.job import NEVER_NS, Job, LinkJob, Step, Way
 from dstcc_kernel.netem import stream
 from dstcc_kernel.network import Network
@@ -255,9 +255,10 @@ def test_a_wire_is_the_links_first_step_with_the_jobs_headers() -> None:
     down = way((0, 5 * MS, 0.25), (9, 6 * MS, 0.5), rate_bps=2e6, queue=60)
     up = way((0, 7 * MS, 0.125), (9, 8 * MS, 1.0), rate_bps=1e6, queue=70)
     given = job(link("zero"), link("one", down=down, up=up, played=True), rto_min_ms=77)
-    wire = transfer._wire(given, 1)
-    assert (wire.mtu, wire.initial_cwnd, wire.rto_min_ms, wire.played) == (1400 + 40 + 12 + 24, 22, 77, True)
-    assert (wire.down_free_bytes, wire.up_free_bytes) == (36, 24)
+    assert transfer.FREE_BYTES == (36, 24)
+    wire = transfer._wire(given, 1, (32, 16))
+    assert (wire.mtu, wire.initial_cwnd, wire.rto_min_ms, wire.played) == (1400 + 40 + 32, 22, 77, True)
+    assert (wire.down_free_bytes, wire.up_free_bytes) == (32, 16)
     first = wire.down
     assert (first.delay_ns, first.loss, first.rate_bps, first.queue_packets) == (5 * MS, 0.25, 2e6, 60)
     assert (wire.up.delay_ns, wire.up.loss, wire.up.rate_bps, wire.up.queue_packets) == (
@@ -267,7 +268,7 @@ def test_a_wire_is_the_links_first_step_with_the_jobs_headers() -> None:
         70,
     )
     assert (first.seed, wire.up.seed) == (stream(30, 1, False, 0), stream(30, 1, True, 0))
-    later = transfer.shape(given, 1, 1, up=True)
+    later = topology.shape(given.links, given.seed, 1, 1, up=True)
     assert (later.delay_ns, later.loss, later.seed) == (8 * MS, 1.0, stream(30, 1, True, 1))
 
 
@@ -334,32 +335,35 @@ def test_a_job_is_conducted_from_its_begin_to_its_end(
         program=script(tmp_path / "main", main), flows=("f",), flows_program=listener, player=listener
     )
     begun = []
+
+    @contextmanager
+    def process(controller: Any, folder: Path) -> Iterator[Any]:
+        one = SimpleNamespace(ends=(write,), let_go=lambda: begun.append(controller))
+        yield one if controller else None
+
+    monkeypatch.setattr(transfer, "controller_process", process)
+    who: Any = "controller"
     try:
         with transfer.queues_of(given) as queues:
             transfer.conduct(
-                "it",
-                given,
-                tmp_path / "p",
-                stand,
-                ends=(write,),
-                queues=queues,
-                begun=lambda: begun.append(1),
+                "it", given, tmp_path, stand, lambda ends: map(str, ends), controller=who, queues=queues
             )
             assert {str(each) for each in (*spaces[:2], write, queues)} <= {
                 *(tmp_path / "fds").read_text().split()
             }
-        assert os.read(read, 100).decode() == f"{tmp_path}/p\n" and begun == [1]
+        assert os.read(read, 100).decode() == f"{tmp_path}/plan.txt\n" and begun == [who]
+        assert (tmp_path / "plan.txt").read_text() == f"{write}\n"
         assert heard.read_text() == "12345\n" * 2
         assert (tmp_path / "flows.txt").exists() and (tmp_path / "links.txt").exists()
         bad = replace(
             given, flows_program=None, player=None, program=script(tmp_path / "bad", "echo no >&2; exit 1")
         )
         with pytest.raises(DstccError, match=r"^no$"):
-            transfer.conduct("it", bad, tmp_path / "p", stand)
+            transfer.conduct("it", bad, tmp_path, stand, lambda _: ())
         stays = script(tmp_path / "stays", "echo 1; exec >&-; exec sleep 60")
         monkeypatch.setattr(transfer, "END_S", 0.05)
         with pytest.raises(DstccError, match=r"^it was ended by signal 9$"):
-            transfer.conduct("it", replace(bad, program=stays), tmp_path / "p", stand)
+            transfer.conduct("it", replace(bad, program=stays), tmp_path, stand, lambda _: ())
     finally:
         for file in (read, write, *spaces):
             os.close(file)

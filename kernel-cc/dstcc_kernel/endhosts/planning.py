@@ -18,7 +18,6 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.engine.config import Loss
 from dstcc.errors import InputError
 from dstcc.scenario import draw_links, rtt_s, scale_of
 from dstcc.scenario.draws import draw_lines
@@ -33,6 +32,7 @@ from ..job import LinkJob
 from ..link_plan import link_lines
 from ..names import CONGESTION, changing_rate
 from ..nodes import misfit, network_of
+from ..path_manager import MAX_PM_SUBFLOWS
 from ..plan import (
     BUFFER_FACTOR,
     LEAST_BUFFER,
@@ -42,9 +42,8 @@ from ..plan import (
     MPTCP_TIMER_S,
     PACKET_MEMORY,
     delay_rows,
-    way_of,
+    ways_of,
 )
-from ..topology import MAX_PM_SUBFLOWS
 from .mission import EARTH, HERE, HOSTS, Mission, Program
 from .naming import hosts_of, slug
 
@@ -356,14 +355,9 @@ def _buffer(links: Sequence[Link], flights: Sequence[float], limit: int | None) 
 def _link(link: Link, packet_bytes: int, scale: float, for_s: float | None, *, played: bool) -> LinkJob:
     horizon_s = max(link.delay_t_ns[-1] / 1e9, 1.0) if for_s is None else for_s
     delay = delay_rows(link, horizon_s, _steps(link))
-    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    loss, up_loss = (Loss(), Loss()) if played else (link.loss, link.up_loss)
-    down = (link.rate_bps, link.queue_bytes, delay, loss, (*link.outages_ns, *link.unannounced_ns))
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, up_loss, (*up_outages, *link.unannounced_ns))
     return LinkJob(
         link.name,
-        way_of(*down, packet_bytes=packet_bytes, scale=scale),
-        way_of(*up, packet_bytes=packet_bytes, scale=scale),
+        *ways_of(link, delay, scale, (packet_bytes, packet_bytes), lossless=played),
         config=tuple(link_lines(link, scale, queue_packets=0, played=True)) if played else (),
         played=played,
     )

@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 from dstcc.errors import KernelError
 from dstcc.reading import opened
 
+from ..genetlink import attributes
+from ..topology import ETHERNET_BYTES, INNER, OUTER
 from .mission import HOSTS, Mission
 from .naming import link_of_address
 from .planning import SAMPLES_MB
@@ -32,11 +34,8 @@ MESSAGE_HEAD, DIAG_HEAD, TC_HEAD = 16, 72, 20
 DIAG_INFO, DIAG_CONG, DIAG_ULP = 2, 4, 18
 ULP_MPTCP, SUBFLOW_TOKEN = 3, 2
 STATS2, STATS_BASIC, STATS_QUEUE = 7, 1, 3
-TYPE_MASK = 0x3FFF
 MAPPED = bytes(10) + b"\xff\xff"
 """How the IPv6 form of an IPv4 address begins."""
-OUTER, INNER = 0x10000, 0x20000
-ETHERNET_BYTES = 14
 STATES = {
     1: "established",
     2: "syn-sent",
@@ -262,14 +261,7 @@ def _number(value: int, what: str) -> int:
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    found, at = {}, 0
-    while at + ALIGNED <= len(data):
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < ALIGNED:
-            break
-        found[kind & TYPE_MASK] = data[at + ALIGNED : at + length]
-        at += -(-length // ALIGNED) * ALIGNED
-    return found
+    return dict(attributes(data))
 
 
 def _ends(body: bytes) -> dict[str, str]:

@@ -16,22 +16,20 @@ import struct
 from contextlib import suppress
 from typing import BinaryIO
 
+from ..genetlink import DONE, DUMP, ERROR, HEADER, REQUEST, u32
+
 HEAD = struct.Struct("<qBBHI")
 """Time (ns), end host, kind, nothing, bytes that follow."""
 TCP, MPTCP, QDISC, PLAYED = 0, 1, 2, 3
 """Kinds of records."""
 NETLINK_SOCK_DIAG = 4
 SOCK_DIAG_BY_FAMILY, RTM_GETQDISC = 20, 38
-REQUEST_DUMP = 0x301
-"""NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH."""
-ERROR, DONE = 2, 3
 IPPROTO_MPTCP = 262
 STATES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11
 """Sockets with TCP_INFO: established, SYN sent and received, FIN waits, close wait, last ACK, closing."""
 INFO, CONG, REQ_PROTOCOL = 2, 4, 3
 """INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_REQ_PROTOCOL."""
 EXTENSIONS = 1 << (INFO - 1) | 1 << (CONG - 1)
-MESSAGE = struct.Struct("=IHHII")
 ALIGNED = 4
 COUNTS, COUNTS_BYTES = ("sockstat", "sockstat6"), 512
 """Of /proc/net: how many sockets a host has. A dump goes through the tables of sockets, for a millisecond of real time
@@ -98,7 +96,7 @@ class Sampler:
 
 
 def _message(kind: int, body: bytes) -> bytes:
-    return MESSAGE.pack(MESSAGE.size + len(body), kind, REQUEST_DUMP, 0, 0) + body
+    return HEADER.pack(HEADER.size + len(body), kind, REQUEST | DUMP, 0, 0) + body
 
 
 def _sockets(family: int, protocol: int) -> bytes:
@@ -106,7 +104,7 @@ def _sockets(family: int, protocol: int) -> bytes:
     small = protocol if protocol <= 0xFF else socket.IPPROTO_RAW
     body = struct.pack("=BBBBI", family, small, EXTENSIONS, 0, STATES) + bytes(48)
     if small != protocol:
-        body += struct.pack("=HHI", 8, REQ_PROTOCOL, protocol)
+        body += u32(REQ_PROTOCOL, protocol)
     return _message(SOCK_DIAG_BY_FAMILY, body)
 
 

@@ -9,67 +9,36 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from typing import Protocol
 
 from dstcc.errors import DstccError
 
 from ..ground import Ground, build_ground, device_of, plan_lines
-from ..netem import stream
 from ..network import Network
 from ..rtnetlink import LOOPBACK
-from ..topology import Shape, Topology, Wire, build, craft_address
+from ..topology import Topology, Wire, build, craft_address, shape
 from .mission import AT, LINKS_PLAN, PLAYER, Mission
 
 Seen = tuple[int, str, str]
 """A device whose packets are captured: its namespace, its name, the ring's."""
 
 
-class Stage(Protocol):
-    """What a flight needs of it."""
-
-    @property
-    def spaces(self) -> Sequence[int]:
-        """The hosts' network namespaces."""
-
-    @property
-    def netem(self) -> bool:
-        """Whether the kernel counts what the links do."""
-
-    def lay(self) -> None:
-        """Lay the links."""
-
-    def begin(self, start_ns: int) -> None:
-        """Mission time is 0 at that time of the monotonic clock."""
-
-    def changes(self) -> list[tuple[int, Callable[[], None]]]:
-        """What the links do and when."""
-
-    def counts(self) -> bytes:
-        """What the program that plays the links says of them, if one does."""
-
-    def devices(self) -> list[dict[str, int]]:
-        """Each link's two devices with netems, by index and end host."""
-
-    def seen(self) -> list[Seen]:
-        """At each end of each link and way: what leaves the sender, and what arrives after the link."""
-
-
 class _Pair:
     """Two hosts."""
 
     netem = True
+    """Whether the kernel counts what the links do."""
 
     def __init__(self, topology: Topology, mission: Mission) -> None:
         self._topology, self._mission = topology, mission
-        self.spaces = (topology.craft, topology.earth)
+        self.spaces: tuple[int, ...] = (topology.craft, topology.earth)
+        """The hosts' network namespaces."""
 
     def lay(self) -> None:
         topology, mission = self._topology, self._mission
         for ip in (topology.craft_ip, topology.earth_ip):
             ip.up(LOOPBACK)
         for index in range(len(mission.links)):
-            down, up = (self._shape(index, 0, up=up) for up in (False, True))
+            down, up = (shape(mission.links, mission.seed, index, 0, up=up) for up in (False, True))
             wire = Wire(down, up, mission.mtu, 0, 0, mission.initial_cwnd)
             topology.lay(index, wire, [craft_address(index)])
             topology.open_windows(index, mission.initial_cwnd)
@@ -78,30 +47,19 @@ class _Pair:
             for index in range(1, len(mission.links)):
                 topology.join(index, craft_address(index), backup=False)
 
-    def _shape(self, link: int, step: int, *, up: bool) -> Shape:
-        """What a way does from a step on; its losses have a seed of their own, where the kernel takes one."""
-        way = self._mission.links[link].up if up else self._mission.links[link].down
-        now, seed = way.steps[step], stream(self._mission.seed, link, up, step)
-        return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, seed)
-
     def begin(self, start_ns: int) -> None:
-        """Netems know their own time."""
+        """Mission time is 0 at that time of the monotonic clock; netems know their own."""
 
     def changes(self) -> list[tuple[int, Callable[[], None]]]:
-        return [
-            (
-                way.steps[step].from_ns,
-                partial(self._topology.change, link, self._shape(link, step, up=up), up=up),
-            )
-            for link, job in enumerate(self._mission.links)
-            for up, way in ((False, job.down), (True, job.up))
-            for step in range(1, len(way.steps))
-        ]
+        """What the links do and when."""
+        return self._topology.changes(self._mission.links, self._mission.seed)
 
     def counts(self) -> bytes:
+        """What the program that plays the links says of them, if one does."""
         return b""
 
     def devices(self) -> list[dict[str, int]]:
+        """Each link's two devices with netems, by index and end host."""
         found = []
         for index in range(len(self._mission.links)):
             down = self._topology.earth_ip.index(f"down{index}")
@@ -110,6 +68,7 @@ class _Pair:
         return found
 
     def seen(self) -> list[Seen]:
+        """At each end of each link and way: what leaves the sender, and what arrives after the link."""
         ends = ((self._topology.craft, ("craft", "up")), (self._topology.earth, ("earth", "down")))
         return [
             (space, f"{device}{index}", f"{device}{index}")
@@ -192,6 +151,10 @@ class _Nodes:
         if self._player is not None:
             self._player.kill()
             self._player.communicate()
+
+
+Stage = _Pair | _Nodes
+"""What a flight needs of it is what both have."""
 
 
 @contextmanager

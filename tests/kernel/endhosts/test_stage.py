@@ -16,7 +16,7 @@ from dstcc_kernel.endhosts.mission import LINKS_PLAN, PLAYER, Mission
 from dstcc_kernel.endhosts.stage import stage_of
 from dstcc_kernel.job import LinkJob, Step, Way
 from dstcc_kernel.netem import stream
-from dstcc_kernel.topology import Shape
+from dstcc_kernel.topology import Shape, Topology
 
 from dstcc.errors import DstccError
 
@@ -37,6 +37,8 @@ class Laid:
             )
             for base in (100, 200)
         )
+
+    changes = Topology.changes
 
     def __getattr__(self, name: str) -> Any:
         def asked(*what: Any, **how: Any) -> None:

@@ -20,9 +20,9 @@ from typing import Any
 
 import network
 from dstcc_kernel import layers, module
-from dstcc_kernel.backups import Backups
 from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.netlink import Client, Subflow
+from dstcc_kernel.path_manager import Backups
 from network import Network, two_paths
 
 CONTROL = Path(sys.argv[1]) / "dstcc_cc.ko"
