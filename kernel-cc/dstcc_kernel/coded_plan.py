@@ -6,7 +6,7 @@ them, in emulated time; those of ``ltp`` are segments of RFC 5326. ``coded.py`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -95,18 +95,21 @@ def looks(job: Job, config: EngineConfig) -> int:
 
 def coded_job(job: Job, config: EngineConfig) -> Job:
     """The job of a coded trial, from that of the same links."""
+    return _in_datagrams(job, config, [link.subflows for link in config.links], FREE_BYTES)
+
+
+def ltp_job(job: Job, config: EngineConfig) -> Job:
+    """The job of a trial of ``ltp``, from that of the same links. Its packets weigh no more than the simulator's."""
+    headers = MOST_HEADER_BYTES + (MEMBER_BYTES if config.coding is not None else 0)
+    return _in_datagrams(job, config, [1] * len(job.links), (headers - HEADER_BYTES, 0))
+
+
+def _in_datagrams(job: Job, config: EngineConfig, subflows: Sequence[int], free: tuple[int, int]) -> Job:
     links = tuple(
-        replace(link, subflows=own.subflows, opens_ns=0, joins_ns=0)
-        for link, own in zip(job.links, config.links, strict=True)
+        replace(link, subflows=count, opens_ns=0, joins_ns=0)
+        for link, count in zip(job.links, subflows, strict=True)
     )
-    return replace(
-        job,
-        coded=True,
-        tick_ns=looks(job, config),
-        links=links,
-        free_bytes=FREE_BYTES,
-        backups=False,
-    )
+    return replace(job, coded=True, tick_ns=looks(job, config), links=links, free_bytes=free, backups=False)
 
 
 def ltp_notes(scenario: Scenario) -> list[str]:
@@ -121,20 +124,6 @@ def ltp_notes(scenario: Scenario) -> list[str]:
             "the light time, not from a packet"
         )
     return notes
-
-
-def ltp_job(job: Job, config: EngineConfig) -> Job:
-    """The job of a trial of ``ltp``, from that of the same links. Its packets weigh no more than the simulator's."""
-    headers = MOST_HEADER_BYTES + (MEMBER_BYTES if config.coding is not None else 0)
-    links = tuple(replace(link, subflows=1, opens_ns=0, joins_ns=0) for link in job.links)
-    return replace(
-        job,
-        coded=True,
-        tick_ns=looks(job, config),
-        links=links,
-        free_bytes=(headers - HEADER_BYTES, 0),
-        backups=False,
-    )
 
 
 def write_plan(job: Job, config: EngineConfig, folder: Path, whole: EngineConfig | None = None) -> None:

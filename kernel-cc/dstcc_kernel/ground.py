@@ -20,9 +20,9 @@ from .rtnetlink import LOOPBACK, MAIN, Routes
 from .topology import (
     FIRST_TABLE,
     allow_joins,
+    and_back,
     craft_address,
     earth_address,
-    enter,
     join_from,
     join_to_middle,
     new_namespace,
@@ -193,16 +193,13 @@ def build_ground(
     roots: Sequence[int] | None = None,
 ) -> Iterator[Ground]:
     """Nodes without links, set up as :func:`.topology.build` sets up two hosts; gone when the block ends."""
-    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        spaces = []
-        owners: Sequence[int | None] = roots or [None] * len(network.nodes)
-        for users in owners:
-            spaces.append(new_namespace(buffer_bytes, unsent_bytes, {**sysctls, **FORWARDING}, users=users))
+    owners: Sequence[int | None] = roots or [None] * len(network.nodes)
+    with and_back():
+        spaces = [
+            new_namespace(buffer_bytes, unsent_bytes, {**sysctls, **FORWARDING}, users=users)
+            for users in owners
+        ]
         middle = new_namespace(buffer_bytes, None)
-    finally:
-        enter(home)
-        os.close(home)
     made = Ground(network, spaces, middle)
     try:
         yield made

@@ -254,15 +254,11 @@ def build(
     """Two hosts without links, whose sockets may hold ``buffer_bytes``, a subflow so many of them unsent; gone when the
     block ends. ``roots`` are the user namespaces, one a host, whose root may change the host's network. ``middle``:
     links may be played."""
-    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with and_back():
         spaces = [
             new_namespace(buffer_bytes, unsent_bytes, sysctls, users=users) for users in roots or (None, None)
         ]
         spaces += [new_namespace(buffer_bytes, None)] if middle else []
-    finally:
-        enter(home)
-        os.close(home)
     made = Topology(*spaces)
     try:
         yield made
@@ -273,9 +269,16 @@ def build(
 @contextmanager
 def inside(namespace: int) -> Iterator[None]:
     """Be in a namespace: sockets made meanwhile belong to it."""
+    with and_back():
+        enter(namespace)
+        yield
+
+
+@contextmanager
+def and_back() -> Iterator[None]:
+    """Be in this namespace again when the block ends."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        enter(namespace)
         yield
     finally:
         enter(home)

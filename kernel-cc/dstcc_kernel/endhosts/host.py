@@ -198,41 +198,28 @@ class _Servant:
                 os.killpg(self._begun[number].pid, int(more[0]))
 
     def _start(self, number: int) -> None:
+        """Start a program on its pipes, or on a pseudo-terminal."""
         given, (out, err) = self._given, self._pipes[number]
+        stdin, stdout, stderr, become = subprocess.DEVNULL, out[1], err[1], self._become
+        ours = {stdout, stderr}
         if number == given.terminal:
-            return self._start_on_terminal(number)
+            self._master, slave = os.openpty()
+            stdin, stdout, stderr, become = slave, slave, slave, self._take_terminal
+            ours = {slave, err[1]}  # what comes to the terminal is passed on
         try:
             self._begun[number] = subprocess.Popen(
                 list(given.programs[number].argv),
-                stdin=subprocess.DEVNULL,
-                stdout=out[1],
-                stderr=err[1],
-                preexec_fn=self._become,  # noqa: PLW1509 - there is one thread
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                preexec_fn=become,  # noqa: PLW1509 - there is one thread
                 env={**given.environment, VARIABLE: str(number)},
                 start_new_session=True,
             )
         except OSError as error:
             self._line.sendall(f"failed {number} {error.strerror}\n".encode())
-        os.close(out[1])
-        os.close(err[1])
-
-    def _start_on_terminal(self, number: int) -> None:
-        given, (_, err) = self._given, self._pipes[number]
-        self._master, slave = os.openpty()
-        try:
-            self._begun[number] = subprocess.Popen(
-                list(given.programs[number].argv),
-                stdin=slave,
-                stdout=slave,
-                stderr=slave,
-                preexec_fn=self._take_terminal,  # noqa: PLW1509 - there is one thread
-                env={**given.environment, VARIABLE: str(number)},
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._line.sendall(f"failed {number} {error.strerror}\n".encode())
-        os.close(slave)
-        os.close(err[1])
+        for end in ours:
+            os.close(end)
 
     def _take_terminal(self) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)

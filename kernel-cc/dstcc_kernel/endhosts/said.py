@@ -58,18 +58,12 @@ class _Devices(_Said):
     up: Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
-_DEVICES = TypeAdapter(list[_Devices])
-
-
 def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
     """How the mission ended; empty where the guest was stopped before it could say."""
     path = work / OUTCOME
-    try:
-        found = _Outcome.model_validate(document_of(path))
-    except FileNotFoundError:
+    found: _Outcome | None = _said(path, TypeAdapter(_Outcome))
+    if found is None:
         return {}
-    except ValidationError as error:
-        raise _broken(path, error) from None
     if len(found.programs) != len(mission.programs):
         raise KernelError(
             f"{path.name}: programs: {len(found.programs)} of them, but {len(mission.programs)} were run"
@@ -81,12 +75,9 @@ def read_outcome(work: Path, mission: Mission) -> dict[str, Any]:
 def read_devices(work: Path, mission: Mission) -> list[dict[str, int]]:
     """Each link's devices, as :meth:`.inside.Flight.fly` numbers them; none where the mission did not begin."""
     path = work / DEVICES
-    try:
-        found = _DEVICES.validate_python(document_of(path))
-    except FileNotFoundError:
+    found: list[_Devices] | None = _said(path, TypeAdapter(list[_Devices]))
+    if found is None:
         return []
-    except ValidationError as error:
-        raise _broken(path, error) from None
     if len(found) != len(mission.links):
         raise KernelError(f"{path.name}: {len(found)} links, but {len(mission.links)} were laid")
     return [one.model_dump() for one in found]
@@ -106,7 +97,13 @@ def read_running(work: Path, mission: Mission) -> tuple[int, list[int]]:
     return until_ns, numbers
 
 
-def _broken(path: Path, error: ValidationError) -> KernelError:
-    first = error.errors(include_url=False, include_input=False)[0]
+def _said(path: Path, kind: TypeAdapter[Any]) -> Any:
+    """A document of a kind; ``None`` where there is none."""
+    try:
+        return kind.validate_python(document_of(path))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"]).encode("unicode_escape").decode()
-    return KernelError(f"{path.name}: {place[:LONGEST]}: {first['msg']}")
+    raise KernelError(f"{path.name}: {place[:LONGEST]}: {first['msg']}")
