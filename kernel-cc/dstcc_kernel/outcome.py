@@ -157,16 +157,14 @@ def with_counts(path: Path, result: EngineResult, config: EngineConfig) -> Engin
 
 def _node(number: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> NodeResult:
     came, left, held, dropped, _, lost, most = map(int, counts[-1])
-    return NodeResult(
-        number, came, left, held, dropped, lost, most, *_columns(counts[np.ix_(ends, [4, 3, 5])])
-    )
+    return NodeResult(number, came, left, held, dropped, lost, most, *_columns(counts[ends][:, [4, 3, 5]]))
 
 
 def _hop(network: Network, link: int, counts: NDArray[np.int64], ends: NDArray[np.int64]) -> HopResult:
     first = next((number for number, path in enumerate(network.paths) if path[0] == link), -1)
     number = -1 if first >= 0 else network.numbers[link]
-    sent, up_sent = _columns(counts[np.ix_(ends, [0, 3])])
-    return HopResult(number, first, *map(int, counts[-1]), sent, up_sent)
+    values = [number, first, *map(int, counts[-1]), *_columns(counts[ends][:, [0, 3]])]
+    return HopResult(*values)
 
 
 def missing_packets(path: Path) -> NDArray[np.int64]:
@@ -182,7 +180,7 @@ def _rows(numbers: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     return numbers.reshape(len(numbers) // columns, columns)
 
 
-def _columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _columns(rows: NDArray[np.int64]) -> list[Any]:
     return [np.ascontiguousarray(column) for column in rows.T]
 
 
@@ -245,7 +243,8 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     t_ns = np.where(whole, rows[:, 0] // slot * config.slot_ns, end_ns)
     pacing = np.ascontiguousarray(rows[:, PACING]).view(np.float64) / scale
     times = [_mission(rows[:, column], scale) for column in (4, 5)]
-    return Samples(t_ns, *_columns(rows[:, 1:4]), *times, *_columns(rows[:, 6:PACING]), pacing)
+    values = [t_ns, *_columns(rows[:, 1:4]), *times, *_columns(rows[:, 6:PACING]), pacing]
+    return Samples(*values)
 
 
 def _totals(header: dict[str, Any], scale: float) -> TransportStats:
