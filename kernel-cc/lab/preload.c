@@ -64,65 +64,29 @@ static void came_back(void)
 	errno = error;
 }
 
-int select(int count, fd_set *in, fd_set *out, fd_set *other, struct timeval *limit)
-{
-	static int (*call)(int, fd_set *, fd_set *, fd_set *, struct timeval *);
-	int ready;
+/* A function of the C library after which came_back() is called: its name, parameters and their names. */
+#define WAITING(name, parameters, names) \
+	int name parameters \
+	{ \
+		static int (*call) parameters; \
+		int ready; \
+\
+		if (!call) \
+			call = real(#name); \
+		ready = call names; \
+		came_back(); \
+		return ready; \
+	}
 
-	if (!call)
-		call = real("select");
-	ready = call(count, in, out, other, limit);
-	came_back();
-	return ready;
-}
-
-int pselect(int count, fd_set *in, fd_set *out, fd_set *other, const struct timespec *limit, const sigset_t *mask)
-{
-	static int (*call)(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
-	int ready;
-
-	if (!call)
-		call = real("pselect");
-	ready = call(count, in, out, other, limit, mask);
-	came_back();
-	return ready;
-}
-
-int poll(struct pollfd *watched, nfds_t count, int limit)
-{
-	static int (*call)(struct pollfd *, nfds_t, int);
-	int ready;
-
-	if (!call)
-		call = real("poll");
-	ready = call(watched, count, limit);
-	came_back();
-	return ready;
-}
-
-int ppoll(struct pollfd *watched, nfds_t count, const struct timespec *limit, const sigset_t *mask)
-{
-	static int (*call)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
-	int ready;
-
-	if (!call)
-		call = real("ppoll");
-	ready = call(watched, count, limit, mask);
-	came_back();
-	return ready;
-}
-
-int epoll_wait(int set, struct epoll_event *events, int count, int limit)
-{
-	static int (*call)(int, struct epoll_event *, int, int);
-	int ready;
-
-	if (!call)
-		call = real("epoll_wait");
-	ready = call(set, events, count, limit);
-	came_back();
-	return ready;
-}
+WAITING(select, (int count, fd_set *in, fd_set *out, fd_set *other, struct timeval *limit),
+	(count, in, out, other, limit))
+WAITING(pselect,
+	(int count, fd_set *in, fd_set *out, fd_set *other, const struct timespec *limit, const sigset_t *mask),
+	(count, in, out, other, limit, mask))
+WAITING(poll, (struct pollfd *watched, nfds_t count, int limit), (watched, count, limit))
+WAITING(ppoll, (struct pollfd *watched, nfds_t count, const struct timespec *limit, const sigset_t *mask),
+	(watched, count, limit, mask))
+WAITING(epoll_wait, (int set, struct epoll_event *events, int count, int limit), (set, events, count, limit))
 
 int socket(int family, int kind, int protocol)
 {

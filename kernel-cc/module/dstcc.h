@@ -139,6 +139,9 @@ int dstcc_group_get(struct sk_buff *skb, struct genl_info *info);
 
 extern struct genl_family dstcc_family;
 
+/* Answers with a number. */
+int dstcc_reply_u32(struct genl_info *info, u8 command, int attribute, u32 value);
+
 /* The subflow of a number, with a reference; NULL where there is none. */
 struct sock *dstcc_find(struct dstcc_net *own, u32 id);
 

@@ -93,22 +93,6 @@ static int dstcc_join_all(struct dstcc_net *own, const struct dstcc_joining *joi
 	return error ?: joined;
 }
 
-static int dstcc_reply_joined(struct genl_info *info, u32 joined)
-{
-	struct sk_buff *skb = genlmsg_new(nla_total_size(sizeof(u32)), GFP_KERNEL);
-	void *header;
-
-	if (!skb)
-		return -ENOMEM;
-	header = genlmsg_put_reply(skb, info, &dstcc_family, 0, DSTCC_CMD_GROUP_SET);
-	if (!header || nla_put_u32(skb, DSTCC_GROUP_JOINED, joined)) {
-		nlmsg_free(skb);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, header);
-	return genlmsg_reply(skb, info);
-}
-
 /* A message that names a subflow which is not there is refused before anything of it is done. */
 int dstcc_group_set(struct sk_buff *skb, struct genl_info *info)
 {
@@ -135,7 +119,7 @@ int dstcc_group_set(struct sk_buff *skb, struct genl_info *info)
 	kfree(joining);
 	if (!error && beside && dstcc_group_set_beside(own, id, nla_get_u32(beside)))
 		error = dstcc_no_group(info);
-	return error ?: dstcc_reply_joined(info, joined);
+	return error ?: dstcc_reply_u32(info, DSTCC_CMD_GROUP_SET, DSTCC_GROUP_JOINED, joined);
 }
 
 static int dstcc_put_group(struct sk_buff *skb, u32 id, const struct dstcc_group_state *state)

@@ -434,7 +434,7 @@ void dstcc_netlink_tend(struct work_struct *work)
 		dstcc_tend_at(own, next_us);
 }
 
-static int dstcc_reply_u32(struct genl_info *info, u8 command, int attribute, u32 value)
+int dstcc_reply_u32(struct genl_info *info, u8 command, int attribute, u32 value)
 {
 	struct sk_buff *skb = genlmsg_new(nla_total_size(sizeof(u32)), GFP_KERNEL);
 	void *header;
