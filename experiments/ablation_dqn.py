@@ -23,8 +23,7 @@ from dstcc.learn.spaces.branched import branched
 
 if TYPE_CHECKING:
     from dstcc.learn.algorithms.dqn import Dqn
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
+    from dstcc.learn.algorithms.recipe import Task
 
 
 @dataclass(frozen=True)
@@ -89,18 +88,12 @@ class BranchDqn(DelayedDqn):
 class BranchOffPolicy(DelayedOffPolicy):
     """The learner of a :class:`BranchDqn`."""
 
-    def _dqn(
-        self,
-        observation: ObservationSpec,
-        action: ActionSpace,
-        branches: tuple[int, ...],
-        *,
-        seed: int,
-        device: str,
-    ) -> Dqn:
-        settings, space = self.settings, branched(action)
+    def _dqn(self, task: Task, branches: tuple[int, ...]) -> Dqn:
+        settings, space, observation = self.settings, branched(task.action), task.observation
         assert isinstance(settings, BranchDqnSettings)
         kind = DuelingSets if settings.dueling else SetsNetwork
         sizes = observation.subflows, observation.layers, branches[space.subflows :], settings.sets
-        online, target = (kind(sets_shape(space), *sizes, seed=seed) for _ in range(2))
-        return BranchDqn(online, target, observation.size, settings=settings, seed=seed, device=device)
+        online, target = (kind(sets_shape(space), *sizes, seed=task.seed) for _ in range(2))
+        return BranchDqn(
+            online, target, observation.size, settings=settings, seed=task.seed, device=task.device
+        )

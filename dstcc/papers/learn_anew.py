@@ -16,7 +16,7 @@ import numpy as np
 
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.mpquic import MpquicRl
-from dstcc.learn.algorithms.recipes import recipe_of
+from dstcc.learn.algorithms.recipes import Task, recipe_of
 from dstcc.learn.env.reward import REWARDS
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class Lessons:
         self._learnt += 1
 
     def _new(self) -> MpquicRl:
-        spaces = self._policy.observation, self._policy.action
-        return MpquicRl(recipe_of(LEARNER), *spaces, seed=self._seed, device="cpu")
+        policy = self._policy
+        return MpquicRl(Task(recipe_of(LEARNER), policy.observation, policy.action, self._seed))
 
 
 @dataclass(frozen=True)

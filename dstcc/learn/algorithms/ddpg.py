@@ -32,17 +32,14 @@ from .learner import Kept, Slot, Weights
 from .recipes.drl_cc import DdpgSettings
 from .replay import Replay
 from .streams import generator
-from .torches import Changed, TorchKept, chain, draw, to_numpy, torch_draws
+from .torches import Changed, TorchKept, chain, draw, run, to_layers, to_numpy, torch_draws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipe import Recipe
+    from .recipe import Task
 
 
 class Reader(nn.Module):
@@ -77,7 +74,7 @@ class Actor(nn.Module):
         """Actions; 0 for a subflow that is not there."""
         mask = (values != 0).any(dim=2)
         state = self.reader(values, mask)[:, None].expand(-1, values.shape[1], -1)
-        return torch.tanh(_relus(self.head, torch.cat([state, values], dim=2))) * mask
+        return torch.tanh(run(self.head, torch.cat([state, values], dim=2), torch.relu)) * mask
 
 
 class Critic(nn.Module):
@@ -91,7 +88,8 @@ class Critic(nn.Module):
     def forward(self, values: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
         """Q."""
         mask = (values != 0).any(dim=2)
-        return _relus(self.head, self.reader(torch.cat([values, actions[..., None]], dim=2), mask))
+        state = self.reader(torch.cat([values, actions[..., None]], dim=2), mask)
+        return run(self.head, state, torch.relu)
 
 
 class Ddpg(TorchKept):
@@ -99,14 +97,12 @@ class Ddpg(TorchKept):
 
     group = 1
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
         assert isinstance(settings, DdpgSettings)
-        self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
-        self.subflows, self.features = action.subflows, observation.size // action.subflows
-        draws = torch_draws(seed, "weights")
+        self.recipe, self.settings, self.device = task.recipe, settings, torch.device(task.device)
+        self.subflows, self.features = task.action.subflows, task.observation.size // task.action.subflows
+        draws = torch_draws(task.seed, "weights")
         self.actor = Actor(self.features, settings, draws).to(self.device)
         self.critic = Critic(self.features, settings, draws).to(self.device)
         self._targets = deepcopy(self.actor), deepcopy(self.critic)
@@ -114,8 +110,8 @@ class Ddpg(TorchKept):
             torch.optim.Adam(network.parameters(), lr=rate, fused=True)
             for network, rate in ((self.actor, settings.actor_rate), (self.critic, settings.critic_rate))
         )
-        self.replay = Replay(settings.buffer, observation.size, self.subflows, np.float32)
-        self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
+        self.replay = Replay(settings.buffer, task.observation.size, self.subflows, np.float32)
+        self._explore, self._draw = generator(task.seed, "explore"), generator(task.seed, "replay")
 
     def act(
         self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
@@ -149,12 +145,7 @@ class Ddpg(TorchKept):
 
     def weights(self) -> Weights:
         """The actor as the policy's ``lstm-actor``."""
-        tensors = {
-            f"layers.{k}.{part}": to_numpy(layer.get_parameter(part)).copy()
-            for k, layer in enumerate(self.actor.head)
-            for part in ("weight", "bias")
-        }
-        cell = self.actor.reader.cell
+        tensors, cell = to_layers(self.actor.head), self.actor.reader.cell
         tensors["lstm.weight_ih"] = to_numpy(cell.weight_ih).copy()
         tensors["lstm.weight_hh"] = to_numpy(cell.weight_hh).copy()
         tensors["lstm.bias"] = to_numpy(cell.bias_ih + cell.bias_hh).copy()
@@ -204,11 +195,3 @@ class Ddpg(TorchKept):
 
     def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
         return torch.from_numpy(observations.reshape(-1, self.subflows, self.features)).to(self.device)
-
-
-def _relus(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:
-    """ReLU between the layers, nothing after the last, whose one output is the result."""
-    for layer in layers[:-1]:
-        values = torch.relu(layer(values))
-    last: torch.Tensor = layers[-1](values)[..., 0]
-    return last

@@ -20,8 +20,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from dstcc.learn.spaces.branched import branched
-
 from .dqn import Dqn, Network
 from .n_step import NStep
 from .off_policy import OffPolicy
@@ -33,12 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
     from .dqn import Layers
     from .learner import Kept, Slot
-    from .recipe import Recipe
+    from .recipe import Task
     from .replay import Transitions
     from .torches import ValueNetwork
 
@@ -127,31 +122,18 @@ class DelayedDqn(Dqn):
 class DelayedOffPolicy(OffPolicy):
     """The learner of a :class:`DelayedDqn`, from transitions of several steps."""
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        super().__init__(recipe, observation, action, seed=seed, device=device)
-        settings = self.settings
+    KIND = DelayedDqn
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        settings, size = self.settings, task.observation.size
         assert isinstance(settings, DelayedDqnSettings)
-        branches = 1 if action.single else len(branched(action).branches)
-        self._nstep = NStep(settings.n_step, settings.discount, recipe.episodes, observation.size, branches)
+        branches = len(self.dqn.branches)
+        self._nstep = NStep(settings.n_step, settings.discount, task.recipe.episodes, size, branches)
 
     def parts(self) -> dict[str, Kept]:
         """What waits for its reward, too."""
         return {**super().parts(), "nstep.": self._nstep}
-
-    def _dqn(
-        self,
-        observation: ObservationSpec,
-        _action: ActionSpace,
-        branches: tuple[int, ...],
-        *,
-        seed: int,
-        device: str,
-    ) -> Dqn:
-        settings = self.settings
-        assert isinstance(settings, DelayedDqnSettings)
-        return DelayedDqn(observation.size, branches, settings, seed=seed, device=device)
 
     def _transitions(self, slot: Slot) -> Transitions:
         return self._nstep.push(

@@ -30,7 +30,7 @@ from .learner import Kept, Weights
 from .recipes.iodst_dqn import DqnSettings
 from .replay import Replay, Transitions
 from .streams import generator
-from .torches import Changed, TorchKept, ValueNetwork, torch_draws
+from .torches import Changed, TorchKept, ValueNetwork, draw, torch_draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,12 +49,8 @@ class Network(ValueNetwork):
         self.advantage = nn.Linear(widths[-1], sum(branches))  # as checkpoints have named it
         draws = torch_draws(seed, "weights")
         for layer in self.modules():
-            if isinstance(
-                layer, nn.Linear
-            ):  # U(±1/√fan-in), PyTorch's own start, from a generator of our own
-                bound = layer.in_features**-0.5
-                nn.init.uniform_(layer.weight, -bound, bound, generator=draws)
-                nn.init.uniform_(layer.bias, -bound, bound, generator=draws)
+            if isinstance(layer, nn.Linear):
+                draw(layer, layer.in_features, draws)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Q of every branch's choices."""

@@ -38,10 +38,7 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipe import Recipe
+    from .recipe import Task
 
 
 class MpquicRl(Kept):
@@ -50,12 +47,10 @@ class MpquicRl(Kept):
     group = 1
     COUNTS = ("actions",)
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
         assert isinstance(settings, SchedulerSettings)
-        self.settings, self._shape = settings, (observation.size, action.outputs)
+        self.settings, self._shape = settings, (task.observation.size, task.action.outputs)
         made = DqnSettings(
             hidden=settings.hidden,
             learning_rate=settings.learning_rate,
@@ -65,9 +60,10 @@ class MpquicRl(Kept):
             target_every=settings.target_every,
             double=True,
         )
-        self.dqn = Dqn(observation.size, (action.outputs,), made, seed=seed, device=device)
+        size, choices = self._shape
+        self.dqn = Dqn(size, (choices,), made, seed=task.seed, device=task.device)
         self.actions = 0
-        self._explore = generator(seed, "policies")
+        self._explore = generator(task.seed, "policies")
         self._acting = self._copy()
 
     def act(

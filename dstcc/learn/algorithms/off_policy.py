@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from .recipes.iodst_dqn import DqnSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipe import Recipe
+    from .recipe import Task
     from .replay import Transitions
 
 
@@ -26,15 +23,15 @@ class OffPolicy(Kept):
     """A :class:`~dstcc.learn.algorithms.dqn.Dqn` as a :class:`~dstcc.learn.algorithms.learner.Learner`."""
 
     group = 1
+    KIND: ClassVar[type[Dqn]] = Dqn
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
         assert isinstance(settings, DqnSettings)
+        action = task.action
         branches = (action.outputs,) if action.single else branched(action).branches
-        self.recipe, self.settings = recipe, settings
-        self.dqn = self._dqn(observation, action, branches, seed=seed, device=device)
+        self.recipe, self.settings = task.recipe, settings
+        self.dqn = self._dqn(task, branches)
 
     def act(
         self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
@@ -50,16 +47,8 @@ class OffPolicy(Kept):
             loss = self.dqn.learn()
         return loss
 
-    def _dqn(
-        self,
-        observation: ObservationSpec,
-        _action: ActionSpace,
-        branches: tuple[int, ...],
-        *,
-        seed: int,
-        device: str,
-    ) -> Dqn:
-        return Dqn(observation.size, branches, self.settings, seed=seed, device=device)
+    def _dqn(self, task: Task, branches: tuple[int, ...]) -> Dqn:
+        return self.KIND(task.observation.size, branches, self.settings, seed=task.seed, device=task.device)
 
     def _transitions(self, slot: Slot) -> Transitions:
         """A transition a step. An episode that was cut off counts with the value of its last observation."""

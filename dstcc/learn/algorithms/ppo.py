@@ -29,17 +29,14 @@ from torch import nn
 from .learner import Slot, Weights
 from .recipes.pbq import PpoSettings
 from .streams import generator
-from .torches import Changed, TorchKept, chain, to_numpy, torch_draws
+from .torches import Changed, TorchKept, chain, run, to_layers, to_numpy, torch_draws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipe import Recipe
+    from .recipe import Task
 
 
 class Networks(nn.Module):
@@ -56,8 +53,8 @@ class Networks(nn.Module):
     def mean_and_value(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """μ (B, N), V (B,) and which subflows are there (B, N), from values (B, N, F)."""
         mask = (observations != 0).any(dim=2).float()
-        value = (run(self.critic, observations) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-        return run(self.actor, observations), value, mask
+        value = (run(self.critic, observations, torch.tanh) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+        return run(self.actor, observations, torch.tanh), value, mask
 
 
 class Ppo(TorchKept):
@@ -65,28 +62,27 @@ class Ppo(TorchKept):
 
     group = 1
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
         assert isinstance(settings, PpoSettings)
-        self.settings, self.device = settings, torch.device(device)
-        self.subflows, self.features = action.subflows, observation.size // action.subflows
-        draws = torch_draws(seed, "weights")
+        self.settings, self.device = settings, torch.device(task.device)
+        size, self.subflows = task.observation.size, task.action.subflows
+        self.features = size // self.subflows
+        draws = torch_draws(task.seed, "weights")
         self.networks = Networks(self.features, settings, draws).to(self.device)
         self.optimiser = torch.optim.Adam(self.networks.parameters(), lr=settings.learning_rate, fused=True)
-        self._explore, self._draw = generator(seed, "explore"), generator(seed, "batches")
-        shape = settings.slots, recipe.episodes
+        self._explore, self._draw = generator(task.seed, "explore"), generator(task.seed, "batches")
+        shape = settings.slots, task.recipe.episodes
         self._filled = np.zeros(1, dtype=np.int64)
         self._rollout: dict[str, NDArray[Any]] = {
-            "observations": np.zeros((*shape, observation.size), dtype=np.float32),
-            "following": np.zeros((*shape, observation.size), dtype=np.float32),
+            "observations": np.zeros((*shape, size), dtype=np.float32),
+            "following": np.zeros((*shape, size), dtype=np.float32),
             "actions": np.zeros((*shape, self.subflows), dtype=np.float32),
             "rewards": np.zeros(shape, dtype=np.float32),
             "goes_on": np.zeros(shape, dtype=np.float32),
             "terminated": np.zeros(shape, dtype=np.float32),
         }
-        self._drawn = np.zeros((recipe.episodes, self.subflows), dtype=np.float32)
+        self._drawn = np.zeros((task.recipe.episodes, self.subflows), dtype=np.float32)
 
     def act(
         self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], _step: int
@@ -200,20 +196,3 @@ class Ppo(TorchKept):
     def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
         values = observations.reshape(-1, self.subflows, self.features)
         return torch.from_numpy(values).to(self.device)
-
-
-def run(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:
-    """tanh between the layers, nothing after the last, whose one output is the result."""
-    for layer in layers[:-1]:
-        values = torch.tanh(layer(values))
-    last: torch.Tensor = layers[-1](values)[..., 0]
-    return last
-
-
-def to_layers(layers: nn.ModuleList) -> dict[str, NDArray[np.float32]]:
-    """As a policy's file names them."""
-    return {
-        f"layers.{k}.{part}": to_numpy(layer.get_parameter(part)).copy()
-        for k, layer in enumerate(layers)
-        for part in ("weight", "bias")
-    }

@@ -33,10 +33,7 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipe import Recipe
+    from .recipe import Task
 
 HOLD = 1e-6
 """Where all else is equal (a state never seen), a window's α = 1 and β = 0."""
@@ -47,21 +44,19 @@ class QTable(Kept):
 
     group = 1
 
-    def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
         assert isinstance(settings, QTableSettings)
-        choices = branched(action)
-        self.recipe, self.settings, self.branches = recipe, settings, choices.branches
-        self.edges = [settings.edges[name.rpartition(".")[2]] for name in observation.names]
+        choices = branched(task.action)
+        self.recipe, self.settings, self.branches = task.recipe, settings, choices.branches
+        self.edges = [settings.edges[name.rpartition(".")[2]] for name in task.observation.names]
         rows = prod(len(cuts) + 1 for cuts in self.edges)
         self.table = np.zeros((rows, sum(self.branches)))
         self.visits = np.zeros(self.table.shape, dtype=np.int32)
         self._starts = np.array([0, *np.cumsum(self.branches)[:-1]])
         if (1.0, 0) in choices.windows:
             self.table[:, self._starts[: choices.subflows] + choices.windows.index((1.0, 0))] = HOLD
-        self._explore = generator(seed, "explore")
+        self._explore = generator(task.seed, "explore")
 
     def act(
         self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int

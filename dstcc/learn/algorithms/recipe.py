@@ -33,13 +33,11 @@ class Settings:
     LEARNER: ClassVar[str]
     """The class of its learner, ``module:Class``: learners need torch, recipes are read without."""
 
-    def make(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-    ) -> Learner:
+    def make(self, task: Task) -> Learner:
         """The learner of a recipe with these settings."""
         module, _, name = self.LEARNER.partition(":")
-        learner: Callable[..., Learner] = getattr(import_module(module), name)
-        return learner(recipe, observation, action, seed=seed, device=device)
+        learner: Callable[[Task], Learner] = getattr(import_module(module), name)
+        return learner(task)
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,17 @@ class Recipe:
             if old in learner:
                 learner[new] = learner.pop(old)
         return {**document, "learner": learner}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a learner is made for."""
+
+    recipe: Recipe
+    observation: ObservationSpec
+    action: ActionSpace
+    seed: int
+    device: str = "cpu"
 
 
 RECIPES: dict[str, Recipe] = {}

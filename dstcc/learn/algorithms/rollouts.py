@@ -40,11 +40,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.branched import BranchedActions
-    from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipe import Recipe
+    from .recipe import Task
 
 FOLLOW = -1
 
@@ -59,33 +57,25 @@ class Rollouts(TorchKept):
 
     COUNTS = ("added", "updates")
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        observation: ObservationSpec,
-        space: ActionSpace,
-        *,
-        seed: int,
-        device: str,
-    ) -> None:
-        settings = recipe.learner
+    def __init__(self, task: Task) -> None:
+        recipe, settings = task.recipe, task.recipe.learner
         assert isinstance(settings, RolloutSettings)
-        self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
-        action = branched(space)
+        self.recipe, self.settings, self.device = recipe, settings, torch.device(task.device)
+        action, size = branched(task.action), task.observation.size
         self.size = self.group = group_size(action)
         self.groups = recipe.episodes // self.size
         if self.groups * self.size != recipe.episodes:
             raise ValueError(f"{recipe.episodes} episodes are no groups of {self.size}")
-        self.network = sets_network(observation, action, settings.sets, seed=seed).to(self.device)
+        self.network = sets_network(task.observation, action, settings.sets, seed=task.seed).to(self.device)
         self._action = action
         self.network.favour(settings.default_choices, settings.margin)
         self._parameters = list(self.network.parameters())
         self.optimiser = torch.optim.Adam(self._parameters, lr=settings.learning_rate, fused=True)
         self._kept = np.tile(self._deviations(action), (self.groups, 1))
-        self._draw = generator(seed, "replay")
+        self._draw = generator(task.seed, "replay")
         branches, kept = len(action.branches), settings.kept
         self._data: dict[str, NDArray[Any]] = {
-            "observation": np.zeros((settings.memory, kept, observation.size), dtype=np.float32),
+            "observation": np.zeros((settings.memory, kept, size), dtype=np.float32),
             "chosen": np.zeros((settings.memory, kept, branches), dtype=np.int64),
             "gain": np.zeros((settings.memory, self.size - 1), dtype=np.float32),
         }

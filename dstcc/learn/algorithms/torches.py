@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,6 +37,25 @@ def chain(widths: Sequence[int], draws: torch.Generator) -> nn.ModuleList:
     for layer in layers:
         draw(layer, layer.in_features, draws)
     return nn.ModuleList(layers)
+
+
+def run(
+    layers: nn.ModuleList, values: torch.Tensor, activate: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """``activate`` between the layers, nothing after the last, whose one output is the result."""
+    for layer in layers[:-1]:
+        values = activate(layer(values))
+    last: torch.Tensor = layers[-1](values)[..., 0]
+    return last
+
+
+def to_layers(layers: nn.ModuleList) -> dict[str, NDArray[np.float32]]:
+    """As a policy's file names them."""
+    return {
+        f"layers.{k}.{part}": to_numpy(layer.get_parameter(part)).copy()
+        for k, layer in enumerate(layers)
+        for part in ("weight", "bias")
+    }
 
 
 def torch_draws(seed: int, name: str) -> torch.Generator:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.learn.algorithms.learner import Slot
-from dstcc.learn.algorithms.recipes import RETURN
+from dstcc.learn.algorithms.recipes import RETURN, Task
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.controller import TrainedOn
 from dstcc.learn.policies.policy import Policy
@@ -50,7 +50,7 @@ class Training(Trainable):
         super().__init__(algorithm, recipe, seed, self.episodes.content_hash)
         self.recipe, self.threads, self.loss = recipe, threads, 0.0
         self.observation, self.action = make_specs(self.episodes, **recipe.environment)
-        self.learner = recipe.learner.make(recipe, self.observation, self.action, seed=seed, device=device)
+        self.learner = recipe.learner.make(Task(recipe, self.observation, self.action, seed, device))
         self.fleet = Fleet(
             self.episodes,
             recipe.episodes,

@@ -12,7 +12,7 @@ from dstcc.engine.stepper import EPISODE_VALUES
 from dstcc.errors import RunError
 from dstcc.learn.algorithms.ddpg import Ddpg
 from dstcc.learn.algorithms.learner import Slot
-from dstcc.learn.algorithms.recipes import RECIPES
+from dstcc.learn.algorithms.recipes import RECIPES, Task
 from dstcc.learn.algorithms.recipes.drl_cc import DdpgSettings
 from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.algorithms.recipes.iodst_dqn_plus import DelayedDqnSettings
@@ -59,7 +59,7 @@ def make(name, **changes):
     keywords = recipe.environment
     observation = ObservationSpec(keywords["observation"], 2, 2, 0)
     action = make_actions(2, 2, keywords["action"], headroom=0)
-    return recipe.learner.make(recipe, observation, action, seed=3, device="cpu"), recipe
+    return recipe.learner.make(Task(recipe, observation, action, 3)), recipe
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -44,8 +44,8 @@ class StillSettings(Settings):
 
     choice: int = 0
 
-    def make(self, recipe, observation, action, *, seed, device):
-        return Still(self, observation, action)
+    def make(self, task):
+        return Still(self, task.observation, task.action)
 
 
 class Still:

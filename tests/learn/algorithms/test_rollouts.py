@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dstcc.learn.algorithms.learner import Slot
-from dstcc.learn.algorithms.recipes import RECIPES
+from dstcc.learn.algorithms.recipes import RECIPES, Task
 from dstcc.learn.algorithms.recipes.dstcc_lanes import RolloutSettings
 from dstcc.learn.algorithms.rollouts import Rollouts, group_size
 from dstcc.learn.env.deep_space import to_episodes
@@ -30,7 +30,7 @@ SLOTS = 3
 
 def learner(groups: int = 2) -> Rollouts:
     recipe = replace(RECIPES["dstcc-lanes"], learner=SETTINGS, episodes=groups * SIZE, learn_every=SIZE)
-    return Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")
+    return Rollouts(Task(recipe, OBSERVATION, ACTION, 1))
 
 
 def seen(count: int, k: int) -> Any:
@@ -116,4 +116,4 @@ def test_groups_meet_the_same_seeds(short: Any) -> None:
 def test_episodes_must_be_whole_groups() -> None:
     recipe = replace(RECIPES["dstcc-lanes"], learner=SETTINGS, episodes=SIZE + 1)
     with pytest.raises(ValueError, match="no groups of"):
-        Rollouts(recipe, OBSERVATION, ACTION, seed=1, device="cpu")
+        Rollouts(Task(recipe, OBSERVATION, ACTION, 1))

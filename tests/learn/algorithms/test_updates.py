@@ -15,7 +15,7 @@ from dstcc.engine.stepper import EPISODE_VALUES
 from dstcc.learn.algorithms import ddpg, delayed_dqn, dqn, mpquic, off_policy, ppo, qtable, rollouts, torches
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipe import Recipe
-from dstcc.learn.algorithms.recipes import RECIPES
+from dstcc.learn.algorithms.recipes import RECIPES, Task
 from dstcc.learn.algorithms.recipes.dstcc_lanes import RolloutSettings
 from tests.learn.algorithms.test_learners import make
 
@@ -464,7 +464,7 @@ def group_learner(**changes: Any) -> Any:
     recipe = replace(
         RECIPES["dstcc-lanes"], learner=settings, episodes=2 * given.SIZE, learn_every=given.SIZE
     )
-    return rollouts.Rollouts(recipe, given.OBSERVATION, given.ACTION, seed=1, device="cpu"), given
+    return rollouts.Rollouts(Task(recipe, given.OBSERVATION, given.ACTION, 1)), given
 
 
 def test_a_group_keeps_what_its_policy_saw_evenly_and_what_choices_brought_within_bounds() -> None:

@@ -9,9 +9,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from dstcc.errors import InputError, did_you_mean
-from dstcc.learn.algorithms.recipe import METRIC, RECIPES, RETURN, Recipe, Settings
+from dstcc.learn.algorithms.recipe import METRIC, RECIPES, RETURN, Recipe, Settings, Task
 
-__all__ = ["METRIC", "RECIPES", "RETURN", "Recipe", "Settings", "recipe_of"]
+__all__ = ["METRIC", "RECIPES", "RETURN", "Recipe", "Settings", "Task", "recipe_of"]
 
 for _module in sorted(one.name for one in iter_modules(__path__)):
     import_module(f"{__name__}.{_module}")
