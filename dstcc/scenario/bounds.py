@@ -5,9 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import Annotated
 
 from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
 from dstcc.algorithms import controllers as known_controllers
@@ -15,7 +13,7 @@ from dstcc.errors import near_or_known
 from dstcc.frozen import dataclass
 from dstcc.metrics import METRICS, is_metric
 
-from .fields import broken
+from .fields import WithDots, broken
 
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -117,20 +115,5 @@ def _unknown(congestion: str, scheduler: str) -> str | None:
     return None
 
 
-def _flatten(value: Any) -> Any:
-    """Join nested tables to one key: TOML reads ``cubic.startup_s = "< 9"`` without quotes around the key as a table in
-    a table."""
-    if not isinstance(value, dict):
-        return value
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        inner = _flatten(item)
-        if isinstance(inner, dict):
-            flat.update({f"{key}.{name}": bound for name, bound in inner.items()})
-        else:
-            flat[str(key)] = inner
-    return flat
-
-
-Bounds = Annotated[dict[str, str], BeforeValidator(_flatten)]
+Bounds = Annotated[dict[str, str], WithDots]
 """``[expect]``; the scenario checks that each bound is valid, since it knows its variants."""

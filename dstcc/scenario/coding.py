@@ -179,13 +179,12 @@ def check_coding(scenario: Scenario) -> None:
             f'"{coding.repair}" is a rule of ltp; in mode = "coded" shares or "auto" choose',
             key="coding.repair",
         )
-    if coding is not None and codes_ltp(scenario):
-        _check_ltp(scenario, coding)
-    if transport.mode != CODED:
-        return
+    ltp = coding is not None and codes_ltp(scenario)
+    if coding is not None and ltp:
+        _check_ltp(coding)
     delay_s = scenario.playout.delay_s
-    if delay_s is not None and scenario.playout.mode == "deadline":
-        problem = _too_long(coding or Coding(), delay_s)
+    if (ltp or transport.mode == CODED) and delay_s is not None:
+        problem = _too_long(scenario, delay_s)
         if problem:
             raise broken(problem, key="coding.block_s")
 
@@ -201,7 +200,7 @@ def codes_ltp(scenario: Scenario) -> bool:
     )
 
 
-def _check_ltp(scenario: Scenario, coding: Coding) -> None:
+def _check_ltp(coding: Coding) -> None:
     if coding.place != "same":
         raise broken(
             f'"{coding.place}": ltp codes below LTP, on each link by itself, so that repair stays on the link of its '
@@ -210,18 +209,15 @@ def _check_ltp(scenario: Scenario, coding: Coding) -> None:
         )
     if coding.code_word is not None:
         raise broken("a matrix of ltp is one code word", key="coding.code_word")
-    delay_s = scenario.playout.delay_s
-    if delay_s is not None and scenario.playout.mode == "deadline":
-        problem = _too_long(coding, delay_s)
-        if problem:
-            raise broken(problem, key="coding.block_s")
 
 
-def _too_long(coding: Coding, delay_s: float) -> str | None:
-    if coding.block_s is None or coding.block_s <= delay_s:
+def _too_long(scenario: Scenario, delay_s: float) -> str | None:
+    """What is wrong with blocks that are longer than that playout delay."""
+    block_s = None if scenario.coding is None else scenario.coding.block_s
+    if scenario.playout.mode != "deadline" or block_s is None or block_s <= delay_s:
         return None
     return (
-        f"{coding.block_s:g} s is longer than the playout delay of {delay_s:g} s: a block's repair leaves at its "
+        f"{block_s:g} s is longer than the playout delay of {delay_s:g} s: a block's repair leaves at its "
         "end, when its first chunks are over"
     )
 
@@ -292,10 +288,8 @@ def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> Eng
     coding, objects = scenario.coding or Coding(), setup.objects
     length_ns = block_ns(coding, setup, congestion)
     where = f"{scenario.scenario.name}: coding.block_s = {length_ns / NS_PER_S:g}"
-    if scenario.playout.mode == "deadline":
-        problem = _too_long(coding, setup.playout_delay_ns / NS_PER_S)
-        if problem:
-            raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
+    if problem := _too_long(scenario, setup.playout_delay_ns / NS_PER_S):
+        raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
     period = periods(setup, length_ns)
     largest = _largest(coding.shares, objects, period, setup.mss_bytes)
     for layer, (most, share) in enumerate(largest):
@@ -318,12 +312,10 @@ def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> Eng
 def _ltp_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding:
     """That of ``ltp``; raises :class:`ScenarioError` as :func:`engine_coding`."""
     coding = scenario.coding or Coding()
-    if scenario.playout.mode == "deadline":
-        problem = _too_long(coding, setup.playout_delay_ns / NS_PER_S)
-        if problem:
-            raise ScenarioError(
-                f"{scenario.scenario.name}: coding.block_s = {coding.block_s:g}: {problem} (seed {setup.seed})"
-            )
+    if problem := _too_long(scenario, setup.playout_delay_ns / NS_PER_S):
+        raise ScenarioError(
+            f"{scenario.scenario.name}: coding.block_s = {coding.block_s:g}: {problem} (seed {setup.seed})"
+        )
     largest = int(-(-setup.objects.payload_bytes.max() // setup.mss_bytes))
     if largest > MOST_SOURCE[coding.code]:
         raise ScenarioError(

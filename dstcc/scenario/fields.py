@@ -6,6 +6,7 @@ run, and they keep times in nanoseconds from overflowing an int64.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -81,6 +82,31 @@ def _to_tuple(value: Any) -> Any:
 AsTuple = BeforeValidator(_to_tuple)
 """TOML arrays arrive as lists; models hold tuples."""
 
+
+def _to_texts(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else _to_tuple(value)
+
+
+AsTexts = BeforeValidator(_to_texts)
+"""A text alone stands for a list of one."""
+
+
+def _flatten(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        inner = _flatten(item)
+        below = (
+            {f"{key}.{name}": one for name, one in inner.items()} if isinstance(inner, dict) else {key: inner}
+        )
+        flat |= below
+    return flat
+
+
+WithDots = BeforeValidator(_flatten)
+"""TOML reads ``cubic.startup_s = "< 9"`` without quotes around the key as a table in a table: this joins the keys."""
+
 Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_S)]
 Instant = Annotated[float, Field(ge=0, le=MAX_TIME_S)]
 Bytes = Annotated[int, Field(gt=0, le=MAX_BYTES)]
@@ -114,6 +140,14 @@ class Draw(ScenarioTable):
         bounds = self.uniform or self.log_uniform
         assert bounds is not None
         return bounds
+
+
+def given_of(table: ScenarioTable, keys: Iterable[str]) -> str:
+    """Which of these keys a table gives; raises unless it is exactly one."""
+    given = [key for key in keys if getattr(table, key) is not None]
+    if len(given) != 1:
+        raise broken(f"needs exactly one of {', '.join(keys)}, not {' and '.join(given) or 'none'}")
+    return given[0]
 
 
 def _kind(value: Any) -> str:

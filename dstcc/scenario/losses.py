@@ -17,7 +17,7 @@ from dstcc.frozen import dataclass
 
 from .changing import Chain as StateChain
 from .changing import Ramp, Rows, States, lines, walk
-from .fields import DrawableDb, DrawableProbability, Probability, ScenarioTable, broken, ns
+from .fields import DrawableDb, DrawableProbability, Probability, ScenarioTable, broken, given_of, ns
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,14 @@ class LossModel(ScenarioTable):
 
     @model_validator(mode="after")
     def _one_process(self) -> LossModel:
-        given = [name for name in LOSSES if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise broken(f"needs exactly one of {', '.join(LOSSES)}, not {' and '.join(given) or 'none'}")
+        given_of(self, LOSSES)
         if (self.ebn0_db is None) != (self.code is None):
             raise broken("ebn0_db and code need each other", key="code" if self.code is None else "ebn0_db")
         return self
 
     def engine(self, drawing: Drawing) -> Loss:
         """In the engine's form."""
-        (key,) = (name for name in LOSSES if getattr(self, name) is not None)
-        return KINDS[key].make(self, drawing)
+        return KINDS[given_of(self, LOSSES)].make(self, drawing)
 
     def chain(self, drawing: Drawing) -> StateChain | None:
         """The hidden states that a seed draws; ``None`` for a loss without any."""

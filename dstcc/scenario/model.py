@@ -46,6 +46,7 @@ from .coding import misfit as coding_misfit
 from .constants import Constants
 from .fields import (
     AS_DOWN,
+    AsTexts,
     AsTuple,
     Bytes,
     Delay,
@@ -302,15 +303,6 @@ def _abstract(profile: str) -> Link:
     return Link(name=profile, profile=profile)
 
 
-def _to_names(value: Any) -> Any:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
-
-
-_Names = Annotated[tuple[str, ...], BeforeValidator(_to_names)]
-
-
 def _loadable(name: str, kind: str) -> None:
     try:
         if not is_file(name) or may_run(name):
@@ -372,10 +364,10 @@ class Transport(ScenarioTable):
     """Restarts of the sender's machine; none unless given."""
     receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
-    congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
+    congestion: Annotated[tuple[str, ...], AsTexts, _known("congestion")] = ("cubic",)
     """A name, or ``FILE.py:ClassName``, or a list of them; one trial each."""
-    scheduler: Annotated[_Names, _known("scheduler")] = (DEFAULT_SCHEDULER,)
-    controller: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_names)] = ()
+    scheduler: Annotated[tuple[str, ...], AsTexts, _known("scheduler")] = (DEFAULT_SCHEDULER,)
+    controller: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AsTexts] = ()
     """Policies, each a shipped one's name or a file; one trial each, in addition to those of ``congestion`` and
     ``scheduler`` if these are given, else instead of them."""
     controller_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None

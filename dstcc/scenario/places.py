@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from dstcc.errors import InputError
 
-from .fields import AsTuple, ScenarioTable, broken
+from .fields import AsTuple, ScenarioTable, broken, given_of
 
 if TYPE_CHECKING:
     from dstcc_channels.geometry import Place, Sight
@@ -61,9 +61,7 @@ class End(ScenarioTable):
 
     @model_validator(mode="after")
     def _one(self) -> End:
-        given = [key for key in PLACES if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise broken(f"needs exactly one of {', '.join(PLACES)}, not {' and '.join(given) or 'none'}")
+        given_of(self, PLACES)
         place_of_end(self)
         return self
 

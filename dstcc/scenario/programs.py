@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from .fields import AsTuple, ScenarioTable, Seconds, broken
+from .fields import AsTexts, AsTuple, ScenarioTable, Seconds, WithDots, broken
 
 WORD = re.compile(r"\{\{(?P<literal>[A-Za-z_]\w*)\}\}|\{(?P<word>[A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -29,39 +29,20 @@ CommandLine = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST,
 Value = bool | int | float | str
 
 
-def _one_or_more(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-
-
-def _with_dots(value: Any) -> Any:
-    """Keys with dots from TOML's nested tables: ``net.ipv4.tcp_sack`` needs no quotes."""
-    if not isinstance(value, dict):
-        return value
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        inner = _with_dots(item)
-        flat |= (
-            {f"{key}.{name}": below for name, below in inner.items()}
-            if isinstance(inner, dict)
-            else {key: inner}
-        )
-    return flat
-
-
 class Programs(ScenarioTable):
     """``[programs]``: unmodified programs on the scenario's hosts."""
 
     run: CommandLine
     """The program whose end is the run's, on the spacecraft, or the node where paths begin."""
-    on: dict[str, Annotated[tuple[CommandLine, ...], BeforeValidator(_one_or_more), Field(min_length=1)]] = (
-        Field(default_factory=dict)
+    on: dict[str, Annotated[tuple[CommandLine, ...], AsTexts, Field(min_length=1)]] = Field(
+        default_factory=dict
     )
     """Host, or node → what else runs there, started before."""
     words: dict[str, Value] = Field(default_factory=dict)
     """Values of the words in braces."""
     env: dict[str, Value] = Field(default_factory=dict)
     """Environment of all programs."""
-    sysctl: Annotated[dict[str, int | str], BeforeValidator(_with_dots)] = Field(default_factory=dict)
+    sysctl: Annotated[dict[str, int | str], WithDots] = Field(default_factory=dict)
     """Kernel settings of all hosts, those of the network (``net.``)."""
     kernel: Literal["6.1", "6.12"] | None = None
     """Linux's version; unless given that of the command line or environment."""
