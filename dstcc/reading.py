@@ -129,6 +129,11 @@ def file_sha256(path: Path, error: type[DstccError], most: int = MOST_HASHED) ->
     return digest.hexdigest()
 
 
+def json_sha256(document: Any) -> str:
+    """The SHA-256 of what JSON can hold, in whatever order its keys are."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
 def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
     """The first ``size`` bytes of a file, or fewer where it became shorter."""
     while size > 0 and (block := file.read(min(size, 1 << 20))):

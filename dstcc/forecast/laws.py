@@ -14,11 +14,11 @@ probability, and no chain has a direction: from each level all others are as lik
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dstcc.reading import json_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,7 +124,7 @@ FAMILIES: dict[str, tuple[float, Callable[[Draws, Float64Array], Float64Array]]]
 def content_hash(settings: Mapping[str, Any]) -> str:
     """Of the families' shares and a training's settings: what a policy says that it was trained on."""
     about = {"families": {name: share for name, (share, _) in FAMILIES.items()}, **settings}
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    return json_sha256(about)
 
 
 def draw(draws: Draws, slots: int, slot_rtts: float) -> Float64Array:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from dstcc.atomic import atomic_write, make_folder, sweep_folder
 from dstcc.errors import RunError
-from dstcc.reading import read_bytes, read_json
+from dstcc.reading import json_sha256, read_bytes, read_json
 
 from .gather import Column, Words
 
@@ -79,7 +79,7 @@ class Entries:
             name: _write_columns(self._table(key, name), columns) for name, columns in (tables or {}).items()
         }
         whole = {"key": key, "tables": digests, "document": kept}
-        text = json.dumps({"sha256": _checksum(whole), **whole})
+        text = json.dumps({"sha256": json_sha256(whole), **whole})
         atomic_write(path, text, sweep=False)
 
     def discard(self, key: str) -> None:
@@ -106,7 +106,7 @@ class Entries:
         whole = read_json(path, RunError)
         shaped = isinstance(whole, dict) and isinstance(whole.get("document"), dict)
         shaped = shaped and isinstance(whole.get("tables") or {}, dict)
-        if not shaped or whole.pop("sha256", None) != _checksum(whole) or whole.get("key") != path.stem:
+        if not shaped or whole.pop("sha256", None) != json_sha256(whole) or whole.get("key") != path.stem:
             raise RunError(f"{path}: damaged; {self.remedy}")
         return dict(whole)
 
@@ -120,10 +120,6 @@ class Entries:
             return [_column(column.combine_chunks()) for column in table.columns]
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{path}: damaged ({error}); {self.remedy}") from None
-
-
-def _checksum(whole: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
 def _write_columns(path: Path, columns: Sequence[Column]) -> str:

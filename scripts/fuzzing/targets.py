@@ -272,13 +272,14 @@ def _policy(room: Room, data: bytes) -> None:
 
 
 def _checkpoint(room: Room, data: bytes) -> None:
-    from dstcc.learn.training.checkpoint import _own_digest, load_checkpoint
+    from dstcc.learn.training.checkpoint import load_checkpoint
+    from dstcc.reading import json_sha256
 
     if data[:1] == b"{":
         try:
             whole = json.loads(data)
             whole.pop("sha256", None)
-            data = json.dumps({**whole, "sha256": _own_digest(whole)}).encode()
+            data = json.dumps({**whole, "sha256": json_sha256(whole)}).encode()
         except (ValueError, RecursionError, AttributeError, TypeError):
             pass
     name = "checkpoint-1.safetensors" if data[:1] != b"{" and len(data) % 2 else "checkpoint-1.json"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import RunError
-from dstcc.reading import read_bytes, read_json
+from dstcc.reading import json_sha256, read_bytes, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,7 @@ def save_checkpoint(folder: Path, generation: int, arrays: Arrays, document: dic
     digest = hashlib.sha256(data).hexdigest()
     atomic_write(_json(folder, generation).with_suffix(".safetensors"), data)
     whole = {"schema": SCHEMA, "generation": generation, "arrays_sha256": digest, "document": document}
-    atomic_write(_json(folder, generation), json.dumps({**whole, "sha256": _own_digest(whole)}, indent=1))
+    atomic_write(_json(folder, generation), json.dumps({**whole, "sha256": json_sha256(whole)}, indent=1))
     keep = {f"checkpoint-{g}" for g in _generations(folder)[:KEPT]}
     for old in folder.glob("checkpoint-*"):
         if HALF.fullmatch(old.name) and old.stem not in keep:
@@ -81,7 +81,7 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
         raise RunError(f"{path}: no checkpoint, or a damaged one ({error!r})") from error
     if schema != SCHEMA:
         raise RunError(f"{path}: schema {schema!r}, this version reads {SCHEMA}")
-    if digest != _own_digest(whole):
+    if digest != json_sha256(whole):
         raise RunError(f"{path}: damaged, its checksum does not match")
     arrays_path = path.with_suffix(".safetensors")
     try:
@@ -101,10 +101,6 @@ def _generations(folder: Path) -> list[int]:
 
 def _json(folder: Path, generation: int) -> Path:
     return folder / f"checkpoint-{generation}.json"
-
-
-def _own_digest(whole: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
 def _contiguous(arrays: Arrays) -> Arrays:
