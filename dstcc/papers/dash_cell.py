@@ -23,7 +23,7 @@ from dstcc.scenario import draw_trial, engine_config
 
 from .cells import Outcome
 from .dash import S_NS, Carried, Client, Session, Supposed, mean, play
-from .explore import Exploration, Explorer, measured
+from .explore import Explorer, measured
 from .server import Server
 from .training_cell import need_torch
 from .trial_cell import TrialCell, source_of
@@ -154,7 +154,7 @@ class Network:
         if exploring is not None and policy is None:
             raise InputError(f"{label}: no policy, so it cannot act at random")
         self.label, self.config, self.policy, self.exploring = label, config, policy, exploring
-        self.explorer = Explorer(Exploration(exploring.factor, exploring.least), seed) if exploring else None
+        self.explorer = Explorer(exploring, seed) if exploring else None
         self._server = Server(policy, self._chooser(policy, seed)) if policy else None
 
     @property

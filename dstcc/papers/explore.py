@@ -26,24 +26,12 @@ if TYPE_CHECKING:
 
     from dstcc.learn.env.runner import Runner
 
+    from .model import Exploring
+
     Int64Array = NDArray[np.int64]
     BoolArray = NDArray[np.bool_]
 
 STREAM = crc32(b"explore")
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """How much is random, and when."""
-
-    factor: float
-    """By which ε falls at each decision, from 1."""
-    least: float
-    """What ε falls to."""
-
-    def epsilon(self, decisions: int) -> float:
-        """After so many decisions."""
-        return max(self.least, self.factor**decisions)
 
 
 @dataclass(frozen=True)
@@ -63,9 +51,9 @@ class ExplorationSlot:
 class Explorer:
     """Chooses in one session; see :class:`dstcc.papers.server.Chooser`."""
 
-    def __init__(self, exploration: Exploration, seed: int) -> None:
+    def __init__(self, exploring: Exploring, seed: int) -> None:
         """Begin."""
-        self._exploration, self._seed = exploration, seed
+        self._exploring, self._seed = exploring, seed
         self._released_ns, self._rich = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
         self.decisions: list[ExplorationSlot] = []
 
@@ -88,7 +76,7 @@ class Explorer:
         last = self.decisions[-1] if self.decisions else None
         place = last.place + 1 if last is not None and last.chunk == chunk else 0
         draws = np.random.default_rng([self._seed, STREAM, chunk, place])
-        epsilon, rich = self._exploration.epsilon(len(self.decisions)), bool(self._rich[chunk])
+        epsilon, rich = self._exploring.epsilon(len(self.decisions)), bool(self._rich[chunk])
         random = rich and draws.random() < epsilon
         self.decisions.append(ExplorationSlot(now_ns, chunk, place, epsilon, rich, random))
         return np.full_like(action, draws.integers(runner.action.outputs)) if random else action

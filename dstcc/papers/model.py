@@ -133,6 +133,10 @@ class Exploring(_Table):
         """In messages."""
         return "learning anew" if self.learns else "exploring"
 
+    def epsilon(self, decisions: int) -> float:
+        """The probability after so many decisions."""
+        return max(self.least, self.factor**decisions)
+
 
 class Figure(_Table):
     """What is run for one figure or table."""

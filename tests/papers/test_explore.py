@@ -17,7 +17,7 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.papers.cells import key_of
 from dstcc.papers.dash import Supposed, play
 from dstcc.papers.dash_cell import DashCell, Network
-from dstcc.papers.explore import Exploration, ExplorationSlot, Explorer, measured
+from dstcc.papers.explore import ExplorationSlot, Explorer, measured
 from dstcc.papers.model import Exploring, load_paper
 from dstcc.run.backends import backend_of
 
@@ -42,7 +42,7 @@ def explorer(
 ) -> Explorer:
     """Two chunks, asked for at 0 and 1 s."""
     released = np.arange(len(rich), dtype=np.int64) * S
-    one = Explorer(Exploration(factor, least), seed)
+    one = Explorer(Exploring(of="mpquic-rl", factor=factor, least=least, rich_s=0), seed)
     one.hear(released, np.array(rich))
     return one
 
