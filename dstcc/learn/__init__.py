@@ -12,6 +12,7 @@ from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from dstcc.errors import MissingCapabilityError
 from dstcc.lazy import names_of
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ def register() -> None:
             vector_entry_point="dstcc.learn.env.vector:DeepSpaceVectorEnv",
         )
         gymnasium.register(CODED_ENV_ID, entry_point="dstcc.learn.env.coded:CodedDeepSpaceEnv")
+
+
+def check_installed(who: str, otherwise: str = "") -> None:
+    """Raise :class:`MissingCapabilityError` without what learning needs, and say what to do ``otherwise``."""
+    if missing := [name for name in ("torch", "gymnasium") if find_spec(name) is None]:
+        raise MissingCapabilityError(
+            f"{who} needs {', '.join(missing)}: pip install 'dstcc[learn]'{otherwise}"
+        )
 
 
 class _Gymnasium(MetaPathFinder):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,8 @@ import numpy as np
 
 from dstcc.atomic import atomic_write
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
-from dstcc.errors import MissingCapabilityError, RunError
+from dstcc.errors import RunError
+from dstcc.learn import check_installed
 from dstcc.learn.algorithms.recipes import recipe_of
 from dstcc.learn.spaces.scales import column
 from dstcc.scenario import content_hash
@@ -165,11 +165,7 @@ class TrainingCell:
 
 def need_torch() -> None:
     """Raise :class:`MissingCapabilityError` without what learning needs."""
-    if missing := [name for name in ("torch", "gymnasium") if find_spec(name) is None]:
-        raise MissingCapabilityError(
-            f"a figure with a learning curve needs {', '.join(missing)}: pip install 'dstcc[learn]', "
-            "or name the other figures with --figure"
-        )
+    check_installed("a figure with a learning curve", ", or name the other figures with --figure")
 
 
 def _save(training: Training, rounds: Rounds, scratch: Path) -> None:

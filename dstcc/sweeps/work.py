@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dstcc.errors import DstccError, InputError, MissingCapabilityError
+from dstcc.errors import DstccError, InputError
+from dstcc.learn import check_installed
 from dstcc.metrics import METRICS
 from dstcc.run.asked import Asked, ask, overrides, read
 from dstcc.run.directory import _resolve, trial_hashes
@@ -62,7 +62,7 @@ class Work:
         if train and study.programs:
             raise InputError(f"{study.name}: --train: a study of programs has no trainings")
         if train:
-            _need_learning()
+            check_installed("--train")
 
     def cell(self, number: int) -> Cell:
         """The work of a point; raises :class:`InputError` naming the point where its scenario cannot run."""
@@ -268,9 +268,3 @@ def _name_point(study: Study, point: Point) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{study.name}, at {point_words(study, point)}: {error}") from None
-
-
-def _need_learning() -> None:
-    missing = [name for name in ("torch", "gymnasium", "safetensors") if find_spec(name) is None]
-    if missing:
-        raise MissingCapabilityError(f"--train needs {', '.join(missing)}: pip install 'dstcc[learn]'")

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dstcc import learn
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, RUNNING
 from dstcc.errors import InputError, MissingCapabilityError, RunError
-from dstcc.papers import dash_cell, training_cell
+from dstcc.papers import dash_cell
 from dstcc.papers.dash import Client, Requests, Session, Supposed
 from dstcc.papers.dash_cell import DashCell, Network
 from dstcc.papers.explore import ExplorationSlot
@@ -228,7 +229,7 @@ def test_arithmetic_is_deterministic_where_something_learns(
 
 def test_what_learns_needs_torch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learns, made = HOW.model_copy(update={"learns": True}), policy()
-    monkeypatch.setattr(training_cell, "find_spec", lambda _: None)
+    monkeypatch.setattr(learn, "find_spec", lambda _: None)
     with pytest.raises(MissingCapabilityError, match="needs torch, gymnasium"):
         network(path, policy=made, exploring=learns)
     with pytest.raises(MissingCapabilityError, match="needs torch, gymnasium"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dstcc import learn
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.errors import MissingCapabilityError, RunError
 from dstcc.learn.algorithms import recipes
@@ -185,9 +186,8 @@ def test_a_training_in_which_no_episode_ended_is_too_short(scenario: Path, tmp_p
 def test_without_torch_it_says_what_is_missing(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = find_spec
     monkeypatch.setattr(
-        training_cell, "find_spec", lambda name, *more: None if name == "torch" else there(name, *more)
+        learn, "find_spec", lambda name, *more: None if name == "torch" else find_spec(name, *more)
     )
     with pytest.raises(
         MissingCapabilityError, match=r"learning curve needs torch: pip install 'dstcc\[learn\]'"
