@@ -17,10 +17,9 @@ from .executors.base import Executor
 from .executors.local import Local
 from .executors.ray import Ray
 from .executors.slurm import Slurm
-from .merge import take_in
 from .places import PROGRAMS, TRAININGS, TRIALS, Place, check_place
 from .plan import Plan, make_plan
-from .results import fold, missing, settle
+from .results import fold, missing, settle, take_in
 from .study import Study, load_study
 from .work import Work
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -105,6 +106,25 @@ def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
     for key in rows:
         store.discard(key)
     return len(rows)
+
+
+def take_in(place: Place, other: Place) -> None:
+    """Copy the results of another folder of the study beside those of ``place``; what is there already stays.
+
+    Raises :class:`~dstcc.errors.RunError` for a folder that is no study, and for a part that is damaged.
+    """
+    other.about()
+    check_parts(other)
+    for part in _all_parts(other):
+        read_part(part, IDENTITY)
+        target = place.others / part.name
+        if not target.exists():
+            make_folder(place.others)
+            with atomic_file(target) as temporary:
+                shutil.copyfile(part, temporary)
+    for key in other.fresh.found():
+        if not place.fresh.has(key):
+            place.fresh.save(key, *other.fresh.load(key))
 
 
 def settle(plan: Plan, place: Place) -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from dstcc.errors import RunError
 from dstcc.sweeps import results
-from dstcc.sweeps.merge import take_in
 from dstcc.sweeps.places import Place
 from dstcc.sweeps.plan import Plan, make_plan
 from dstcc.sweeps.results import (
@@ -27,6 +26,7 @@ from dstcc.sweeps.results import (
     read_steadily,
     settle,
     settled_parts,
+    take_in,
     write_part,
 )
 from dstcc.sweeps.study import load_study
