@@ -30,7 +30,7 @@ from .shared import TrialSetups
 from .trials import load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Policies
     from dstcc.scenario.variant import Variant
 
 NO_CONTROL = "none"
@@ -43,7 +43,7 @@ class Asked:
 
     scenario: Scenario
     source: Source
-    policies: Mapping[str, Controller]
+    policies: Policies
     backend: Backend
     work: Mapping[str, Work]
     """What a trial of each algorithm takes, as :func:`estimates` says."""

@@ -17,10 +17,10 @@ from dstcc.errors import InputError
 from dstcc.scenario.network import node_that
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from dstcc.engine import EngineConfig, EngineResult, Link
-    from dstcc.learn.policies.controller import Controller, Watcher
+    from dstcc.learn.policies.controller import Controller, Policies, Watcher
     from dstcc.scenario import Scenario, Source
 
 
@@ -37,12 +37,7 @@ class Backend(Protocol):
     """Whether a packet may have the bytes of several layers."""
 
     def check(
-        self,
-        scenario: Scenario,
-        source: Source,
-        policies: Mapping[str, Controller],
-        *,
-        logs: Collection[str] = (),
+        self, scenario: Scenario, source: Source, policies: Policies, *, logs: Collection[str] = ()
     ) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
@@ -80,12 +75,7 @@ class Simulator:
         self.watcher = watcher
 
     def check(
-        self,
-        scenario: Scenario,
-        source: Source,
-        policies: Mapping[str, Controller],
-        *,
-        logs: Collection[str] = (),
+        self, scenario: Scenario, source: Source, policies: Policies, *, logs: Collection[str] = ()
     ) -> None:
         """Refuse packet logs where connections end at nodes; whatever else a scenario may say runs here."""
         _check_ends(scenario, logs)
@@ -117,12 +107,7 @@ class Kernel:
     on_host = False
 
     def check(
-        self,
-        scenario: Scenario,
-        source: Source,
-        policies: Mapping[str, Controller],
-        *,
-        logs: Collection[str] = (),
+        self, scenario: Scenario, source: Source, policies: Policies, *, logs: Collection[str] = ()
     ) -> None:
         """Refuse what only the simulator has."""
         if logs and self.on_host:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -106,7 +106,7 @@ from .trials import (
 
 if TYPE_CHECKING:
     from dstcc.engine import Link
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Controller, Policies
 
 SCHEMA = 1
 TABLES = tuple(f"{name}.parquet" for name in ("trials", "chunks", "samples", "links", "nodes", "hops"))
@@ -277,7 +277,7 @@ def write_run(
     force: bool = False,
     quality: bool = True,
     backend: Backend = SIMULATOR,
-    policies: Mapping[str, Controller] | None = None,
+    policies: Policies | None = None,
     logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
     keep: bool = False,
@@ -361,7 +361,7 @@ def trial_hashes(
     keys: Sequence[TrialKey],
     *,
     backend: Backend,
-    policies: Mapping[str, Controller],
+    policies: Policies,
     quality: bool,
 ) -> list[str]:
     """The hash of each trial (:mod:`.identity`) of a resolved scenario."""
@@ -501,7 +501,7 @@ def _relate_paths(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
 
 
 def _identity(
-    scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Controller], quality: bool
+    scenario: Scenario, source: Source, backend: Backend, policies: Policies, quality: bool
 ) -> dict[str, Any]:
     """What decides its trials' rows and they have in common, in words that a message can show."""
     return {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Controller, Policies
     from dstcc.scenario import Scenario, Source, TrialSetup
 
     from .backends import Backend
@@ -67,7 +67,7 @@ def footings(
     scenario: Scenario,
     source: Source,
     keys: tuple[TrialKey, ...],
-    policies: Mapping[str, Controller],
+    policies: Policies,
     backend: Backend,
 ) -> tuple[Footing, ...]:
     """A row for each algorithm among the trials, in their order."""
@@ -85,7 +85,7 @@ def footings(
 
 
 def _footing(
-    scenario: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Controller], backend: Backend
+    scenario: Scenario, setup: TrialSetup, key: TrialKey, policies: Policies, backend: Backend
 ) -> Footing:
     policy = steering(key, scenario, policies)
     config = backend.as_run(engine_config(scenario, setup, key.congestion, key.scheduler), policy)

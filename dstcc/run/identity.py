@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,7 @@ from dstcc.scenario import Scenario, content_hash, extensions_of, scale_of
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Policies
 
     from .backends import Backend
     from .trials import TrialKey
@@ -30,20 +29,7 @@ SCHEMA = 1
 HASH_CHARACTERS = 32
 """Of SHA-256 in hexadecimal: 128 bits tell any number of trials apart."""
 NOT_DECIDING = frozenset(
-    {
-        *(
-            "api",
-            "checks",
-            "explain",
-            "expect",
-            "export",
-            "papers",
-            "pytest_plugin",
-            "report",
-            "sweeps",
-        ),
-        "tune",
-    }
+    {"api", "checks", "explain", "expect", "export", "papers", "pytest_plugin", "report", "sweeps", "tune"}
 )
 """Rooms and modules of ``dstcc`` that no trial's result depends on. What is not named here counts."""
 DECIDING = (".py", ".csv", ".json", ".cpp", ".hpp")
@@ -104,14 +90,7 @@ def carrier_of(backend: Backend, scenario: Scenario) -> str:
 class Identity:
     """The hashes of the trials of one scenario (or variant), resolved; what its trials share is worked out once."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        *,
-        carrier: str,
-        policies: Mapping[str, Controller],
-        quality: bool,
-    ) -> None:
+    def __init__(self, scenario: Scenario, *, carrier: str, policies: Policies, quality: bool) -> None:
         """``carrier`` is :func:`carrier_of` it; ``policies`` by name."""
         self._algorithms = {one.name: one.sha256 for one in extensions_of(scenario)}
         self._policies = {

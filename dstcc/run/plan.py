@@ -26,7 +26,7 @@ from .network_plan import PlannedNetwork, planned_network
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Policies
     from dstcc.scenario.work import Work
 
 
@@ -105,7 +105,7 @@ def plan(
     source: Source,
     backend: str,
     *,
-    policies: Mapping[str, Controller] | None = None,
+    policies: Policies | None = None,
     work: Mapping[str, Work] | None = None,
 ) -> Plan:
     """Work out what running a scenario would mean.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dstcc_svc import Quality
     from numpy.typing import NDArray
 
-    from dstcc.learn.policies.controller import Controller
+    from dstcc.learn.policies.controller import Controller, Policies
     from dstcc.scenario.model import Transport
 
 
@@ -268,7 +268,7 @@ def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Cont
     )
 
 
-def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Controller]) -> Controller | None:
+def steering(key: TrialKey, scenario: Scenario, policies: Policies) -> Controller | None:
     """The policy of a trial, on the lanes that its scenario allows it; None for a trial without one."""
     if key.controller is None:
         return None
@@ -281,7 +281,7 @@ def iter_trials(
     judge: Judge,
     *,
     backend: Backend = SIMULATOR,
-    policies: Mapping[str, Controller] | None = None,
+    policies: Policies | None = None,
     jobs: int | None = None,
     trace: bool = False,
     only: TrialKey | Sequence[TrialKey] | None = None,
@@ -351,7 +351,7 @@ class _Runner:
         backend: Backend,
         keys: tuple[TrialKey, ...],
         *,
-        policies: Mapping[str, Controller],
+        policies: Policies,
         trace: bool,
     ) -> None:
         self.source, self.backend, self.trace, self.policies = source, backend, trace, policies

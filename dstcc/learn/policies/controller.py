@@ -211,6 +211,10 @@ class Controller(ABC):
         write_policy(path, self.header(), self.tensors)
 
 
+Policies = Mapping[str, Controller]
+"""Those of a scenario, by their names in tables."""
+
+
 def origin(path: Path, header: Mapping[str, Any]) -> dict[str, Any]:
     """Of a file that was read, the fields that every policy has; raises ValueError for entries that are none."""
     return {
