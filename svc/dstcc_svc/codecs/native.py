@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import groupby
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError
 from dstcc_svc.codecs.base import EncodeSettings, SourceFrame
@@ -48,8 +48,18 @@ def by_chunk(frames: Iterable[SourceFrame]) -> Iterator[Iterator[SourceFrame]]:
         yield part
 
 
+def encoded(codec: str, encoder: Any, source: SourceFrame, settings: EncodeSettings) -> Any:
+    """What a native encoder makes of a frame; :class:`~dstcc.errors.DstccError` for one that it cannot code."""
+    try:
+        return encoder.encode(picture(codec, source, settings))
+    except RuntimeError as error:
+        raise DstccError(
+            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
+        ) from error
+
+
 def picture(codec: str, source: SourceFrame, settings: EncodeSettings) -> NDArray[np.uint8]:
-    """Return the frame in the layout of the native modules: (height * 3/2, width) uint8, Y over U over V."""
+    """The frame in the layout of the native modules: (height * 3/2, width) uint8, Y over U over V."""
     image = source.image
     if (image.width, image.height, image.format.name) != (settings.width, settings.height, "yuv420p"):
         raise DstccError(

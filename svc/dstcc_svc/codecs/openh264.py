@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dstcc.errors import DstccError, InputError
+from dstcc.errors import InputError
 from dstcc_svc.codecs.base import AccessUnit, EncodeSettings, SourceFrame
 from dstcc_svc.codecs.h264 import H264Codec
-from dstcc_svc.codecs.native import by_chunk, check, load, picture
+from dstcc_svc.codecs.native import by_chunk, check, encoded, load
 
 if TYPE_CHECKING:
     from dstcc_svc import _openh264
@@ -53,11 +53,6 @@ def _native() -> Any:
 
 
 def _unit(encoder: _openh264.Encoder, source: SourceFrame, settings: EncodeSettings) -> AccessUnit:
-    try:
-        layer, idr, data = encoder.encode(picture("openh264", source, settings))
-    except RuntimeError as error:
-        raise DstccError(
-            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
-        ) from error
+    layer, idr, data = encoded("openh264", encoder, source, settings)
     assert idr == (source.frame == 0), "an IDR picture inside a chunk, though the intra period is 0"
     return AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dstcc.errors import DstccError, InputError, MissingCapabilityError, StreamError
+from dstcc.errors import InputError, MissingCapabilityError, StreamError
 from dstcc_svc.codecs.base import AccessUnit, Codec, EncodeSettings, Sample, SourceFrame
-from dstcc_svc.codecs.native import by_chunk, check, load, picture
+from dstcc_svc.codecs.native import by_chunk, check, encoded, load
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
@@ -152,13 +152,7 @@ def _native() -> Any:
 
 
 def _units(encoder: _vpx.Encoder, source: SourceFrame, settings: EncodeSettings) -> Iterator[AccessUnit]:
-    try:
-        frames = encoder.encode(picture("vp9", source, settings))
-    except RuntimeError as error:
-        raise DstccError(
-            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
-        ) from error
-    for layer, data in enumerate(frames):
+    for layer, data in enumerate(encoded("vp9", encoder, source, settings)):
         yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
 
 
