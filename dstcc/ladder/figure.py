@@ -6,7 +6,16 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from dstcc.report.figures.looks import COLOURS
-from dstcc.report.figures.style import INK, MUTED, draw_svg, quiet_ticks, short, standalone, width_in
+from dstcc.report.figures.style import (
+    INK,
+    MUTED,
+    draw_svg,
+    quiet_ticks,
+    set_margins,
+    short,
+    standalone,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,13 +64,7 @@ def baselines_figure(scenario: str, baselines: Sequence[Baseline], salt: str, *,
         quiet_ticks(axes)
         axes.tick_params(axis="y", labelcolor=INK)
         axes.locator_params(axis="x", nbins=5)
-        width, height = figure.get_size_inches()
-        figure.subplots_adjust(
-            left=LEFT_IN / width,
-            right=1 - RIGHT_IN / width,
-            top=1 - ABOVE_IN / height,
-            bottom=BELOW_IN / height,
-        )
+        set_margins(figure, left=LEFT_IN, right=RIGHT_IN, top=ABOVE_IN, bottom=BELOW_IN)
 
     return draw_svg(f"ladder-{salt}", height_in, draw, width_in=width_in(narrow))
 

@@ -14,8 +14,8 @@ from dstcc.report.figures.style import (
     GRID,
     INK,
     MUTED,
-    THEMED,
     draw_svg,
+    in_light_colours,
     legend_above,
     level_colours,
     quiet_ticks,
@@ -44,7 +44,6 @@ MOST_LINES = 6
 COLUMNS, PANEL_IN = 4, 1.35
 WINDOW = 0.05
 """Of a learning curve's episodes, over which it is averaged."""
-FONTS = "system-ui, 'DejaVu Sans', sans-serif"
 SHADE = 0.15
 
 
@@ -87,9 +86,7 @@ def draw(results: Results, rows: list[PublishedRow], salt: str) -> str:
 
 def standalone(svg: str) -> str:
     """The same as a file of its own: in light colours, with fonts by name."""
-    for colour, variable in THEMED.items():
-        svg = svg.replace(f"var(--{variable})", colour)
-    svg = svg.replace("var(--font)", FONTS).replace(' aria-hidden="true"', "", 1)
+    svg = in_light_colours(svg)
     box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
     size = f' width="{box[1]}pt" height="{box[2]}pt"' if box else ""
     links = ' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'

@@ -20,6 +20,7 @@ from typing import Any
 from dstcc.atomic import atomic_write, is_sibling
 from dstcc.errors import InputError
 from dstcc.reading import read_json
+from dstcc.report.printed import table_lines
 from dstcc.report.template import fill
 from dstcc.spreadsheet import to_csv
 from dstcc.stats import Estimate, few_seeds
@@ -119,8 +120,7 @@ def markdown(rows: list[PublishedRow]) -> str:
     """The rows as a table."""
     columns = ("figure", "quantity", "published", "measured", "95 %", "verdict")
     mapped = any(row.setting for row in rows)
-    lines = [f"| {' | '.join(('setting', *columns) if mapped else columns)} |"]
-    lines.append("|---" * (len(columns) + mapped) + "|")
+    table = [("setting", *columns) if mapped else columns]
     for row in rows:
         unit = f" {row.unit}" if row.unit else ""
         published = f"*{row.claim}*" if row.published is None else f"{said(row.published)}{unit}"
@@ -133,22 +133,22 @@ def markdown(rows: list[PublishedRow]) -> str:
             interval(row),
             row.verdict,
         )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        table.append(cells)
+    return "\n".join(table_lines("l" * len(table[0]), *table))
 
 
 def table(results: Results) -> str:
     """What a figure draws, an algorithm a row and a point a column: mean and interval, in the figure's unit."""
     plot = results.figure.plot
     columns = [f"{point.x:,g}" if isinstance(point.x, float) else str(point.x) for point in results.points]
-    lines = [f"| {' | '.join(['algorithm', *columns])} |", "|---" * (len(columns) + 1) + "|"]
+    rows = [["algorithm", *columns]]
     for name in results.names:
         cells = [name]
         for point in results.points:
             mean = mean_of(plot.y, name, point.x, results)
             cells.append("–" if mean is None else _measured(mean, plot.times))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append(cells)
+    return "\n".join(table_lines("l" * len(rows[0]), *rows))
 
 
 def _measured(mean: Estimate, times: float) -> str:

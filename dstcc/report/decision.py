@@ -13,10 +13,11 @@ import numpy as np
 from dstcc.algorithms import TRANSFERS
 from dstcc.stats import FEW_SEEDS
 
+from .footing import cells as footing_cells
 from .footing import footings_of
 from .least_delay import words
 from .model import Algorithm, Section, paired, plain_name
-from .numbers import SPACE, UNKNOWN, Unit, unit_for, with_interval
+from .numbers import SPACE, Unit, unit_for, with_interval
 from .tables import Tables
 
 HOURS = (("playback_ratio", "Video in time"), ("full_quality_ratio", "At full quality"))
@@ -86,9 +87,8 @@ def decide(section: Section, tables: Tables) -> MissionResult | None:
         if gains:
             gain = gains.get(algorithm.name)
             cells.append(with_interval(gain.mean if gain else None, size, factor=1 / passes, signed=True))
-        footing = footings.get(algorithm.name)
-        letters = (footing.letters, footing.lanes) if footing else (UNKNOWN, UNKNOWN)
-        rows.append(Brought(algorithm.name, algorithm is section.best, tuple(cells), *letters))
+        of_footing = footing_cells(footings.get(algorithm.name))
+        rows.append(Brought(algorithm.name, algorithm is section.best, tuple(cells), *of_footing))
     name = plain_name(ltp.name) if ltp is not None and gains else ""
     sentence = _sentence(section, ltp, clock, share_s, passes)
     delays = section.meta.get("least_playout_delays")

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from dstcc.algorithms import COPIES, KNOWLEDGE, SHOWS_RATES, letters
@@ -23,27 +23,23 @@ SHARED = "deadlines"
 class Footing:
     """Side information and lanes of one algorithm, with texts for tables and sentences."""
 
-    knows: tuple[str, ...]
-    domains: int | None
-    """Ordering domains of all links together; ``None``: each layer is one."""
+    knows: Sequence[str]
+    ordering_domains: int | None
+    """Of all links together; ``None``: each layer is one."""
     windows: int
     copies: str
     scale: float
-    distorts: tuple[str, ...]
+    distorts: Sequence[str]
     set: Mapping[str, Any]
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Footing:
         """Parse an entry of ``algorithms`` in ``run.json``."""
-        return cls(
-            tuple(document["knows"]),
-            document["ordering_domains"],
-            document["windows"],
-            document["copies"],
-            document["scale"],
-            tuple(document["distorts"]),
-            document["set"],
-        )
+        return cls(**{one.name: document[one.name] for one in fields(cls)})
+
+    def document(self) -> dict[str, Any]:
+        """As ``run.json`` has it."""
+        return dict(vars(self))
 
     @property
     def letters(self) -> str:
@@ -53,13 +49,13 @@ class Footing:
     @property
     def lanes(self) -> str:
         """``32/2``: ordering domains over windows; with + where data is sent twice."""
-        domains = "any" if self.domains is None else grouped(self.domains)
+        domains = "any" if self.ordering_domains is None else grouped(self.ordering_domains)
         return f"{domains}/{grouped(self.windows)}{'+' if self.copies else ''}"
 
     @property
     def resources(self) -> tuple[int | None, int]:
         """Domains and windows: two algorithms have equal lanes if these are equal."""
-        return self.domains, self.windows
+        return self.ordering_domains, self.windows
 
     @property
     def known(self) -> str:
@@ -87,6 +83,11 @@ class Footing:
     def settings(self) -> str:
         """A variant's settings."""
         return ", ".join(f"{key} = {value}" for key, value in self.set.items())
+
+
+def cells(one: Footing | None) -> tuple[str, str]:
+    """Letters and lanes, as tables have them."""
+    return (one.letters, one.lanes) if one else (UNKNOWN, UNKNOWN)
 
 
 def footing_of(algorithm: Algorithm) -> Footing | None:
@@ -121,7 +122,7 @@ def legend(footings: Iterable[Footing]) -> list[tuple[str, str]]:
     lines = [(one.letter, one.what) for one in used]
     if known:
         lines.append(("lanes", "ordering domains/windows, all links together"))
-    if any(footing.domains is None for footing in known):
+    if any(footing.ordering_domains is None for footing in known):
         lines.append(("any", "each layer is an ordering domain"))
     return lines + [("+", COPIES[key]) for key in COPIES if any(footing.copies == key for footing in known)]
 

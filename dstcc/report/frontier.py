@@ -7,7 +7,7 @@ Sections whose runs have the same ``any_delay_sha256``, backend and scale differ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from dstcc.stats import SAME, Estimate, estimate
 
 from .catalogue import METRIC, RANKING
 from .model import PICTURED, Report, Section
-from .numbers import SPACE, Unit, listed, unit_for, with_interval
+from .numbers import SPACE, listed, unit_for, with_interval
 
 HEADLINE = METRIC[RANKING[0]]
 BOUND = METRIC["oracle_ratio"]
@@ -163,7 +163,7 @@ class FrontierRow:
 def table(frontier: Frontier, names: tuple[str, ...]) -> list[FrontierRow]:
     """A row for each delay: the bound, then the algorithms of ``names``, in percent."""
     columns = [frontier.bound, *map(frontier.line, names)]
-    unit = _unit([one.value for column in columns for one in column if one is not None])
+    unit = unit_for(HEADLINE.kind, [one.value for column in columns for one in column if one is not None])
     return [
         FrontierRow(f"{delay:g}", tuple(with_interval(column[index], unit) for column in columns))
         for index, delay in enumerate(frontier.delays)
@@ -194,10 +194,7 @@ def _rows(frontier: Frontier) -> Iterator[dict[str, Any]]:
                     "algorithm": name,
                     "delay_rtts": delay,
                     "scenario_sha256": section.meta.get("scenario_sha256"),
-                    "value": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                    "n": one.n,
+                    **asdict(one),
                 }
 
 
@@ -212,7 +209,3 @@ def _bound(section: Section) -> Estimate | None:
                 by_seed[seed] = max(by_seed.get(seed, 0.0), value / shares[seed])
     seeds = {trial.seed for algorithm in section.finished for trial in algorithm.finished}
     return estimate([by_seed[seed] for seed in sorted(seeds)]) if seeds == by_seed.keys() else None
-
-
-def _unit(values: list[float]) -> Unit:
-    return unit_for(HEADLINE.kind, values)

@@ -178,16 +178,14 @@ class SectionView:
             left_out = "".join(
                 f" Without a line: {', '.join(names)} ({why})." for why, names in whose.items()
             )
-            plot = self._plot(what.key, draw, self._transport_label(what), self._transport_rows(what))
+            rows = partial(transport_rows, self.section, self._tables, what)
+            plot = self._plot(what.key, draw, self._transport_label(what), rows)
             yield what.title, plot, left_out
 
     def _transport_label(self, what: Quantity) -> str:
         said = finding(self.section.pictured, what.metric) if what.metric else ""
         mean = f" {METRIC[what.metric].label}: {said}." if what.metric else ""
         return f"{what.title} of each algorithm and link over mission time, {self.representative}.{mean}"
-
-    def _transport_rows(self, what: Quantity) -> Callable[[], Rows]:
-        return lambda: transport_rows(self.section, self._tables, what)
 
     def figures(self, place: str) -> Iterator[tuple[str, str, Drawn, str]]:
         """Key, title, figure and caption of each registered figure of that place."""

@@ -1,10 +1,18 @@
-"""Tables in Markdown, printed row by row as their values come: those of model cards and docs, which scripts print."""
+"""Tables in Markdown: as lines, and printed row by row as their values come, as scripts print those of docs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dstcc.stats import estimate
+
+
+def table_lines(columns: str, *rows: Sequence[str]) -> Iterator[str]:
+    """A table whose first row is of headings, and an empty line; ``columns`` has an ``l`` for one of words and an ``r``
+    for one of numbers, which all others are."""
+    rule = "".join("---|" if column == "l" else "---:|" for column in columns.ljust(len(rows[0]), "r"))
+    head, *others = (f"| {' | '.join(row)} |" for row in rows)
+    yield from (head, f"|{rule}", *others, "")
 
 
 def interval(values: Sequence[float], digits: int = 3, unit: float = 1.0) -> str:

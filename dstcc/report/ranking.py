@@ -9,6 +9,7 @@ from dstcc.stats import Estimate
 
 from .catalogue import METRIC
 from .comparison import HEADLINE, MISSING, WORDS, Comparison
+from .footing import cells as footing_cells
 from .numbers import UNKNOWN, Unit, unit_for, with_interval
 
 PLAYED, SENT = METRIC["playback_ratio"], METRIC["sent_bytes"]
@@ -67,7 +68,7 @@ def ranking(comparison: Comparison, beside: Mapping[str, Beside]) -> list[Ranked
                 *with_interval(about.played, unit),
                 UNKNOWN if about.sent_bytes is None else SIZE.number(about.sent_bytes),
                 comparison.word(name),
-                *_footing(comparison, name),
+                *footing_cells(comparison.footings.get(name)),
                 bar=(one.value * 100, *(bound * 100 for bound in one.bounds())),  # type: ignore[arg-type]
                 leader=name == comparison.leader,
             )
@@ -75,13 +76,9 @@ def ranking(comparison: Comparison, beside: Mapping[str, Beside]) -> list[Ranked
     absent = [name for name in comparison.missing if name not in comparison.values]
     none = (UNKNOWN, "", UNKNOWN, UNKNOWN, UNKNOWN, "", UNKNOWN)
     return rows + [
-        Ranked(name, *none, MISSING, *_footing(comparison, name), bar=(0.0, 0.0, 0.0)) for name in absent
+        Ranked(name, *none, MISSING, *footing_cells(comparison.footings.get(name)), bar=(0.0, 0.0, 0.0))
+        for name in absent
     ]
-
-
-def _footing(comparison: Comparison, name: str) -> tuple[str, str]:
-    one = comparison.footings.get(name)
-    return (one.letters, one.lanes) if one else (UNKNOWN, UNKNOWN)
 
 
 def leader_of(rows: list[Ranked]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from dstcc.stats import Estimate, Paired, Profile
+from dstcc.stats import Paired, Profile
 from dstcc.version import __version__
 
 from .catalogue import METRIC, PAIRED, Metric
@@ -145,13 +145,10 @@ def document(report: Report) -> dict[str, Any]:
 
 def command_line(section: Section) -> tuple[str, ...]:
     """The command of each run, quoted for a shell."""
-    return tuple(_command(run.meta.get("argv") or []) for run in section.runs)
-
-
-def _command(argv: list[str]) -> str:
-    if not argv:
-        return "not recorded"
-    return shlex.join([Path(argv[0]).name, *map(str, argv[1:])])
+    given: list[list[str]] = [run.meta.get("argv") or [] for run in section.runs]
+    return tuple(
+        shlex.join([Path(argv[0]).name, *map(str, argv[1:])]) if argv else "not recorded" for argv in given
+    )
 
 
 def _row(section: Section, metric: Metric) -> SummaryRow:
@@ -214,8 +211,8 @@ def _pooled_document(pooled: Pooled) -> dict[str, Any]:
             {
                 "algorithm": name,
                 "standing": words.get(name),
-                "footing": _footing_document(pooled.footings.get(name)),
-                "metrics": {m.key: _estimate_document(pooled.estimate(name, m)) for m in pooled.metrics},
+                "footing": _document(pooled.footings.get(name)),
+                "metrics": {m.key: asdict(pooled.estimate(name, m)) for m in pooled.metrics},
             }
             for name in pooled.names
         ],
@@ -225,16 +222,12 @@ def _pooled_document(pooled: Pooled) -> dict[str, Any]:
     }
 
 
-def _estimate_document(one: Estimate) -> dict[str, Any]:
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-
-
 def _paired_document(columns: list[tuple[Metric, dict[str, Paired]]]) -> dict[str, Any]:
     """Algorithm → metric → mean difference to the reference and how many seeds were won, even, and in all."""
     document: dict[str, Any] = {}
     for metric, differences in columns:
         for name, difference in differences.items():
-            document.setdefault(name, {})[metric.key] = _estimate_document(difference.mean) | {
+            document.setdefault(name, {})[metric.key] = asdict(difference.mean) | {
                 "won": won(metric, difference),
                 "even": difference.mean.n - difference.above - difference.below,
             }
@@ -298,19 +291,9 @@ def _controller_document(one: Controller) -> dict[str, Any]:
     return {**one.about, "algorithm_name": one.name, "trained_on_this_scenario": one.seen}
 
 
-def _footing_document(one: Footing | None) -> dict[str, Any] | None:
+def _document(one: Footing | None) -> dict[str, Any] | None:
     """What an algorithm knew and was given; null where runs do not record it, or where it differs between scenarios."""
-    if one is None:
-        return None
-    return {
-        "knows": list(one.knows),
-        "ordering_domains": one.domains,
-        "windows": one.windows,
-        "copies": one.copies,
-        "scale": one.scale,
-        "distorts": list(one.distorts),
-        "set": dict(one.set),
-    }
+    return None if one is None else one.document()
 
 
 def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:
@@ -321,10 +304,10 @@ def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:
         "scheduler": first.scheduler,
         "controller": first.controller,
         "variant": first.variant,
-        "footing": _footing_document(footing_of(algorithm)),
+        "footing": _document(footing_of(algorithm)),
         "trials": len(algorithm.trials),
         "failed": len(algorithm.trials) - len(algorithm.finished),
-        "metrics": {key: _estimate_document(one) for key, one in algorithm.estimates.items()},
+        "metrics": {key: asdict(one) for key, one in algorithm.estimates.items()},
         "layers_played": {
             "none" if level < 0 else str(level): share
             for level, share in (algorithm.played.items() if algorithm.finished else ())

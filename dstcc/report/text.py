@@ -21,6 +21,7 @@ from .mark import CSV_COLUMNS, comment
 from .model import Report, Section
 from .numbers import UNKNOWN
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
+from .printed import table_lines
 from .ranking import Ranked, headings, leader_of
 from .summary import (
     Cell,
@@ -135,16 +136,14 @@ def _section(section: Section, title: str) -> Iterator[str]:
 
 
 def _tables(section: Section) -> Iterator[str]:
-    names = [_escape(algorithm.name) for algorithm in section.finished]
-    yield f"| Metric | {' | '.join(names)} |"
-    yield f"|---|{'---:|' * len(names)}"
+    rows = [["Metric", *(_escape(algorithm.name) for algorithm in section.finished)]]
     for row in summary_table(section):
         unit = f" ({row.unit})" if row.unit else ""
-        yield f"| {row.metric.label}{unit} | {' | '.join(_cell(cell) for cell in row.cells)} |"
+        rows.append([f"{row.metric.label}{unit}", *map(_cell, row.cells)])
     for level in section.levels:
-        shares = " | ".join(f"{algorithm.played.get(level, 0.0) * 100:.1f}" for algorithm in section.finished)
-        yield f"| Highest layer played: {'none' if level < 0 else level} (%) | {shares} |"
-    yield ""
+        shares = (f"{algorithm.played.get(level, 0.0) * 100:.1f}" for algorithm in section.finished)
+        rows.append([f"Highest layer played: {'none' if level < 0 else level} (%)", *shares])
+    yield from table_lines("l", *rows)
     yield "**Bold**: best; ≈: its interval overlaps the best one's. In brackets: 95 % interval over seeds."
     yield ""
     yield from _contacts(section)
@@ -159,17 +158,16 @@ def _tables(section: Section) -> Iterator[str]:
 def _ranking_lines(rows: list[Ranked]) -> Iterator[str]:
     if not rows:
         return
-    titles = " | ".join(f"{label} ({unit})" for label, unit in headings())
-    yield f"| Algorithm | Knows | Lanes | {titles} | Compared with {_escape(leader_of(rows))} |"
-    yield f"|---|---|---:|{'---:|' * len(headings())}---|"
-    for row in rows:
-        value, played = (
-            f"{text} ({interval})" if interval else text
-            for text, interval in ((row.value, row.interval), (row.played, row.played_interval))
+    measured = [f"{label} ({unit})" for label, unit in headings()]
+    heads = ("Algorithm", "Knows", "Lanes", *measured, f"Compared with {_escape(leader_of(rows))}")
+    cells = (
+        (
+            *(_escape(row.name), row.knows, row.lanes, _with(row.value, row.interval), row.mean, row.worst),
+            *(_with(row.played, row.played_interval), row.sent, row.word),
         )
-        cells = (row.knows, row.lanes, value, row.mean, row.worst, played, row.sent, row.word)
-        yield f"| {_escape(row.name)} | {' | '.join(cells)} |"
-    yield ""
+        for row in rows
+    )
+    yield from table_lines(f"llr{'r' * len(measured)}l", heads, *cells)
 
 
 def _contacts(section: Section) -> Iterator[str]:
@@ -178,11 +176,8 @@ def _contacts(section: Section) -> Iterator[str]:
         return
     yield f"Megabytes that each contact delivered in time / at full quality (seed {table.seed}):"
     yield ""
-    yield f"| Contact ({table.clock}) | Capacity | {' | '.join(map(_escape, table.names))} |"
-    yield f"|---|---:|{'---:|' * len(table.names)}"
-    for row in table.rows:
-        yield f"| {row.when} | {row.capacity} | {' | '.join(row.cells)} |"
-    yield ""
+    heads = (f"Contact ({table.clock})", "Capacity", *map(_escape, table.names))
+    yield from table_lines("l", heads, *((row.when, row.capacity, *row.cells) for row in table.rows))
 
 
 def _footings(section: Section) -> Iterator[str]:
@@ -193,33 +188,24 @@ def _footings(section: Section) -> Iterator[str]:
     yield "; ".join(f"{word}: {meaning}" for word, meaning in legend(footings.values())) + "."
     yield ""
     headings = ("Algorithm", "Knows", "Ordering domains", "Windows", "Sends twice", "Scale", "Own settings")
-    yield f"| {' | '.join(headings)} | What the scale changes |"
-    yield "|---|---|---:|---:|---|---:|---|---|"
+    rows = [(*headings, "What the scale changes")]
     for name, one in footings.items():
-        domains = "one a layer" if one.domains is None else grouped(one.domains)
-        cells = (
-            name,
-            one.known,
-            domains,
-            grouped(one.windows),
-            one.twice,
-            f"{one.scale:g}",
-            one.settings,
-        )
-        yield f"| {' | '.join(_escape(cell) or UNKNOWN for cell in (*cells, '; '.join(one.distorts)))} |"
-    yield ""
+        domains = "one a layer" if one.ordering_domains is None else grouped(one.ordering_domains)
+        given = (one.twice, f"{one.scale:g}", one.settings, "; ".join(one.distorts))
+        rows.append((name, one.known, domains, grouped(one.windows), *given))
+    yield from table_lines("llrrlrll", *([_escape(cell) or UNKNOWN for cell in row] for row in rows))
 
 
 def _controllers(section: Section) -> Iterator[str]:
     controllers = controllers_of(section)
     if not controllers:
         return
-    yield "| Controller | Algorithm | Trained on | Training seed | On this scenario |"
-    yield "|---|---|---|---:|---|"
-    for one in controllers:
-        name, algorithm, seed = (_escape(str(text)) for text in (one.name, one.algorithm, one.seed))
-        yield f"| {name} | {algorithm} | {_escape(one.training)} | {seed} | {one.seen_word} |"
-    yield ""
+    heads = ("Controller", "Algorithm", "Trained on", "Training seed", "On this scenario")
+    rows = (
+        (*map(_escape, (one.name, one.algorithm, one.training, one.seed)), one.seen_word)
+        for one in controllers
+    )
+    yield from table_lines("lllrl", heads, *rows)
 
 
 def _pooled(pooled: Pooled) -> Iterator[str]:
@@ -233,12 +219,9 @@ def _pooled(pooled: Pooled) -> Iterator[str]:
         "scenario, where each has two seeds or more."
     )
     yield ""
-    yield f"| Algorithm | {' | '.join(f'{metric.label} (%)' for metric in pooled.metrics)} |"
-    yield f"|---|{'---:|' * len(pooled.metrics)}"
-    for name, cells in pooled_table(pooled):
-        texts = [f"{value} ({interval})" if interval else value for value, interval in cells]
-        yield f"| {_escape(name)} | {' | '.join(texts)} |"
-    yield ""
+    heads = ("Algorithm", *(f"{metric.label} (%)" for metric in pooled.metrics))
+    rows = ((_escape(name), *(_with(*cell) for cell in cells)) for name, cells in pooled_table(pooled))
+    yield from table_lines("l", heads, *rows)
     yield from _differences(pooled.reference, [(metric, pooled.paired(metric)) for metric in pooled.metrics])
     yield from _profiles(pooled_profiles(pooled))
 
@@ -250,12 +233,9 @@ def _frontier(frontier: Frontier) -> Iterator[str]:
     yield ""
     yield "Weighted layers (%) over the playout delay, in round trips of the longest link:"
     yield ""
-    yield f"| Round trips | {BOUND_NAME} | {' | '.join(map(_escape, frontier.names))} |"
-    yield f"|---:|---:|{'---:|' * len(frontier.names)}"
-    for row in table(frontier, frontier.names):
-        cells = [f"{value} ({interval})" if interval else value for value, interval in row.cells]
-        yield f"| {row.delay} | {' | '.join(cells)} |"
-    yield ""
+    heads = ("Round trips", BOUND_NAME, *map(_escape, frontier.names))
+    rows = table(frontier, frontier.names)
+    yield from table_lines("", heads, *((row.delay, *(_with(*cell) for cell in row.cells)) for row in rows))
 
 
 def _differences(reference: str, columns: list[tuple[Metric, dict[str, Paired]]]) -> Iterator[str]:
@@ -264,30 +244,33 @@ def _differences(reference: str, columns: list[tuple[Metric, dict[str, Paired]]]
         return
     yield f"Minus {_escape(reference)} at the same seeds (mean, its 95 % interval, seeds won):"
     yield ""
-    yield f"| Algorithm | {' | '.join(metric.label for metric, _ in columns)} |"
-    yield f"|---|{'---:|' * len(columns)}"
-    for row in rows:
-        cells = [f"{mean} ({interval}; {text})" if interval else mean for mean, interval, text in row.cells]
-        yield f"| {_escape(row.algorithm)} | {' | '.join(cells)} |"
-    yield ""
+    heads = ("Algorithm", *(metric.label for metric, _ in columns))
+    cells = (
+        (_escape(row.algorithm), *(_with(mean, span and f"{span}; {text}") for mean, span, text in row.cells))
+        for row in rows
+    )
+    yield from table_lines("l", heads, *cells)
 
 
 def _profiles(panels: list[tuple[Metric, dict[str, Profile]]]) -> Iterator[str]:
     for metric, profiles in panels:
         yield f"Share of trials (%) with {metric.label.lower()} of τ or more:"
         yield ""
-        yield f"| Algorithm | {' | '.join(f'τ = {tau * 100:g} %' for tau in PROFILE_SHARES)} |"
-        yield f"|---|{'---:|' * len(PROFILE_SHARES)}"
-        for name, one in profiles.items():
-            shares = " | ".join(f"{one.at(tau) * 100:.0f}" for tau in PROFILE_SHARES)
-            yield f"| {_escape(name)} | {shares} |"
-        yield ""
+        heads = ("Algorithm", *(f"τ = {tau * 100:g} %" for tau in PROFILE_SHARES))
+        rows = (
+            (_escape(name), *(f"{one.at(tau) * 100:.0f}" for tau in PROFILE_SHARES))
+            for name, one in profiles.items()
+        )
+        yield from table_lines("l", heads, *rows)
+
+
+def _with(value: str, interval: str) -> str:
+    return f"{value} ({interval})" if interval else value
 
 
 def _cell(cell: Cell) -> str:
     value = {"best": f"**{cell.value}**", "close": f"≈ {cell.value}"}.get(cell.mark, cell.value)
-    extra = ", ".join(part for part in (cell.interval, cell.note) if part)
-    return f"{value} ({extra})" if extra else value
+    return _with(value, ", ".join(part for part in (cell.interval, cell.note) if part))
 
 
 def _escape(text: str) -> str:

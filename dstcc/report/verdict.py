@@ -99,7 +99,7 @@ def _apart(comparison: Comparison) -> bool:
         for name in (comparison.leader, *comparison.rivals)
         if name in comparison.footings
     ]
-    return len({(one.lanes, one.knows) for one in known}) > 1
+    return len({(one.lanes, *one.knows) for one in known}) > 1
 
 
 def _describe_footing(comparison: Comparison, name: str, apart: bool) -> str:

@@ -13,7 +13,18 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, Shown, finding, register
-from .style import INK, MUTED, draw_svg, focus, layer_name, legend_above, legend_chars, quiet_ticks, width_in
+from .style import (
+    INK,
+    MUTED,
+    draw_svg,
+    focus,
+    layer_name,
+    legend_above,
+    legend_chars,
+    quiet_ticks,
+    set_margins,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,15 +132,7 @@ def _frame(figure: Figure, grid: Any, unit: Unit, above_in: float) -> None:
         axes.set_xlabel(f"capture to complete ({unit.name})")
     for row in grid:
         row[0].set_ylabel("share of layers")
-    height = figure.get_figheight()
-    figure.subplots_adjust(
-        left=LEFT_IN / figure.get_figwidth(),
-        right=1 - 0.11 / figure.get_figwidth(),
-        top=1 - (0.3 + above_in) / height,
-        bottom=0.5 / height,
-        wspace=0.08,
-        hspace=0.3,
-    )
+    set_margins(figure, left=LEFT_IN, right=0.11, top=0.3 + above_in, bottom=0.5, wspace=0.08, hspace=0.3)
 
 
 def _caption(shown: Shown) -> str:

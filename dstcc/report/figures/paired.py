@@ -9,7 +9,7 @@ from dstcc.report.model import Section, paired
 from dstcc.report.numbers import unit_for
 
 from .looks import Looks
-from .style import INK, MUTED, draw_svg, quiet_ticks, short, width_in
+from .style import INK, MUTED, draw_svg, quiet_ticks, set_margins, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,15 +38,8 @@ def paired_figure(section: Section, looks: Looks, salt: str, *, narrow: bool = F
         grid[0].set_yticklabels([short(algorithm.name) for algorithm in others])
         for axes in grid:
             axes.tick_params(axis="y", labelcolor=INK)
-        height = figure.get_figheight()
-        figure.subplots_adjust(
-            left=LEFT_IN / figure.get_figwidth(),
-            right=1 - 0.17 / figure.get_figwidth(),
-            top=1 - 0.32 / height,
-            bottom=0.52 / height,
-            wspace=0.12,
-            hspace=0.85 / (height / len(grid) - 0.85) if narrow else 0.2,
-        )
+        hspace = 0.85 / (figure.get_figheight() / len(grid) - 0.85) if narrow else 0.2
+        set_margins(figure, left=LEFT_IN, right=0.17, top=0.32, bottom=0.52, wspace=0.12, hspace=hspace)
 
     panel_in = 0.95 + 0.36 * len(others)
     height = panel_in * (len(metrics) if narrow else 1)

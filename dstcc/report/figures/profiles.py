@@ -10,7 +10,7 @@ from dstcc.report.catalogue import Metric
 from dstcc.stats import Profile
 
 from .looks import Looks
-from .style import INK, draw_svg, focus, legend_above, legend_chars, quiet_ticks, width_in
+from .style import INK, draw_svg, focus, legend_above, legend_chars, quiet_ticks, set_margins, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,15 +48,7 @@ def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, 
         for axes in grid if narrow else grid[:1]:
             axes.set_ylabel("share of trials")
         above = legend_above(figure, lines, legend_chars(narrow))
-        height = figure.get_figheight()
-        figure.subplots_adjust(
-            left=0.84 / figure.get_figwidth(),
-            right=1 - 0.16 / figure.get_figwidth(),
-            top=1 - (0.28 + above) / height,
-            bottom=0.5 / height,
-            wspace=0.08,
-            hspace=0.5,
-        )
+        set_margins(figure, left=0.84, right=0.16, top=0.28 + above, bottom=0.5, wspace=0.08, hspace=0.5)
 
     rows = legend_above(None, lines, legend_chars(narrow))
     height = rows + (0.35 + 2.4 * len(panels) if narrow else 2.75)

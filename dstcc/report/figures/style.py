@@ -252,15 +252,18 @@ def legend_above(
 def lay_stacked(figure: Figure, lines: list[tuple[str, str, Any]], *, narrow: bool, hspace: float) -> None:
     """Panels one above the other, of one time axis, below the legend of their lines."""
     above = legend_above(figure, lines, legend_chars(narrow))
+    set_margins(figure, left=1.12, right=0.17, top=0.12 + above, bottom=0.48, hspace=hspace)
+    align_ylabels(figure)
+
+
+def set_margins(
+    figure: Figure, *, left: float, right: float, top: float, bottom: float, **between: float
+) -> None:
+    """Around the axes, in inches; ``between`` them are matplotlib's ``wspace`` and ``hspace``."""
     width, height = figure.get_size_inches()
     figure.subplots_adjust(
-        left=1.12 / width,
-        right=1 - 0.17 / width,
-        top=1 - (0.12 + above) / height,
-        bottom=0.48 / height,
-        hspace=hspace,
+        left=left / width, right=1 - right / width, top=1 - top / height, bottom=bottom / height, **between
     )
-    align_ylabels(figure)
 
 
 def width_in(narrow: bool) -> float:
@@ -292,17 +295,21 @@ def name_times(axes: Axes, clock: Clock, unit: Unit, what: str = "") -> None:
     axes.xaxis.set_major_formatter(Names(clock, unit.factor))
 
 
+def in_light_colours(svg: str) -> str:
+    """A figure that needs no page: the page's colours and fonts by their values, and no note that it has a text."""
+    for colour, variable in THEMED.items():
+        svg = svg.replace(f"var(--{variable})", colour)
+    svg = svg.replace("var(--font)", "system-ui, 'DejaVu Sans', sans-serif")
+    return svg.replace(' aria-hidden="true"', "", 1)
+
+
 def standalone(svg: str, label: str = "") -> str:
     """A figure of a page as a file of its own, in the light colours on white, with its alternative text as its title.
 
     Bands of a figure stand below each other in it. The same figure gives the same bytes.
     """
-    svg = _joined(svg)
-    for colour, variable in THEMED.items():
-        svg = svg.replace(f"var(--{variable})", colour)
-    svg = svg.replace("var(--font)", "system-ui, 'DejaVu Sans', sans-serif")
     head = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-    opened = svg.replace("<svg ", head, 1).replace(' aria-hidden="true"', "", 1)
+    opened = in_light_colours(_joined(svg)).replace("<svg ", head, 1)
     at = opened.index(">") + 1
     title = f"<title>{escape(label)}</title>" if label else ""
     mark = f"{PICTURE_MARK}{__version__}</metadata>"

@@ -26,6 +26,7 @@ from .style import (
     name_times,
     one_line,
     quiet_ticks,
+    set_margins,
     width_in,
 )
 
@@ -106,11 +107,8 @@ def timeline_figure(
             name_times(strip, scene.dates, clock, "captured at")
             strip.tick_params(labelbottom=True)
         _legend(figure, section.levels, 2 if narrow else 0)
-        height = figure.get_figheight()
         # The last row's gap is below the axes: the bottom margin includes it.
-        width = figure.get_figwidth()
-        top = 1 - (0.55 + more_in) / height
-        figure.subplots_adjust(left=0.73 / width, right=1 - 0.92 / width, top=top, bottom=0.12 / height)
+        set_margins(figure, left=0.73, right=0.92, top=0.55 + more_in, bottom=0.12)
         return [figure.axes] if narrow else rows
 
     return draw_bands(

@@ -25,6 +25,7 @@ from .style import (
     name_times,
     one_line,
     quiet_ticks,
+    set_margins,
     short,
     width_in,
 )
@@ -284,15 +285,7 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
             _name_times(grid[band[-1]][column], scene)
     if narrow:
         _name_times(grid[-1][-1], scene)
-    height, width = figure.get_figheight(), figure.get_figwidth()
-    figure.subplots_adjust(
-        left=0.73 / width,
-        right=1 - 0.11 / width,
-        top=1 - 0.46 / height,
-        bottom=0.48 / height,
-        hspace=0.42,
-        wspace=0.12,
-    )
+    set_margins(figure, left=0.73, right=0.11, top=0.46, bottom=0.48, hspace=0.42, wspace=0.12)
     align_ylabels(figure)
 
 

@@ -12,6 +12,7 @@ from dstcc.report.catalogue import Metric
 from dstcc.report.figures.looks import COLOURS, Look, looks
 from dstcc.report.mark import STUDY_COLUMNS, comment
 from dstcc.report.numbers import SPACE, quantity, unit_for_row
+from dstcc.report.printed import table_lines
 from dstcc.report.template import TEMPLATES, Plot, fill
 from dstcc.spreadsheet import records_csv
 from dstcc.stats import few_seeds
@@ -157,12 +158,12 @@ def _markdown(report: StudyReport) -> str:
             f"| `{one.key}` | {one.column} | {len(one.values)} | {axis_span(one)} |" for one in report.axes
         ]
         lines.append("")
-    lines.append("| algorithm | trials | " + " | ".join(metric.label for metric in report.metrics) + " |")
-    lines.append("|---" * (2 + len(report.metrics)) + "|")
+    rows = [["algorithm", "trials", *(metric.label for metric in report.metrics)]]
     for name in report.algorithms:
         shown = [cell(report, metric, name) for metric in report.metrics]
         cells = [f"{value} ({span})" if span else value for value, span in shown]
-        lines.append("| " + " | ".join([name, f"{report.counts[name]:,}", *cells]) + " |")
+        rows.append([name, f"{report.counts[name]:,}", *cells])
+    lines += table_lines("l" * len(rows[0]), *rows)
     for one in report.failures[:SHOWN_FAILURES]:
-        lines += ["", f"Failed: {one['trial']}: {one['error']}"]
-    return "\n".join([*lines, "", comment()])
+        lines += [f"Failed: {one['trial']}: {one['error']}", ""]
+    return "\n".join([*lines, comment()])
