@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from .options import AS_JSON
 from .output import emit_json, plain_table, say, show_figures
 
 
 @click.command(short_help="List every congestion control and scheduler.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(as_json: bool) -> None:
     """List every congestion control and scheduler: name, kind, state, side information, source and backends."""
     from dstcc.algorithms import KNOWLEDGE, PARTS, documents, everything, letters

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from .options import AS_JSON
 from .output import emit_json, plain_table, show_figures
 
 
 @click.command(short_help="Show what this machine can do.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(as_json: bool) -> int:
     """Show what this machine can do and how to install the rest; exit code 1 when something required is
     missing."""

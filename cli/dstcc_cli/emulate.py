@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,8 @@ import click
 
 from . import complete
 from .kernel import WHICH
-from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice, plain_table, progress, say, show_figures, tell
+from .options import ALLOW, AS_JSON, LIMIT, PATH, SCENARIO
+from .output import console, emit_json, how_to_go_on, notice, plain_table, progress, say, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -42,10 +40,8 @@ Examples:
 
 
 @click.command(short_help="Send a scenario's video over its links.", epilog=EXAMPLES)
-@click.argument("scenario", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Run directory to write (without --dry-run)."
-)
+@SCENARIO
+@click.option("-o", "--output", type=PATH, help="Run directory to write (without --dry-run).")
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
@@ -115,7 +111,7 @@ Examples:
 @ALLOW
 @click.option("--dry-run", is_flag=True, help="Print the trials and estimates; run nothing.")
 @click.option("--force", is_flag=True, help="Overwrite an existing run (only if dstcc wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     scenario: Path,
@@ -180,7 +176,7 @@ def command(
 
     argv = [word for word in sys.argv if word != "--resume"]
     trials = len(trial_keys(loaded))
-    with _how_to_go_on(output, argv, trials), progress(loaded.scenario.name, trials) as bar:
+    with how_to_go_on(lambda: _kept(output, argv, trials)), progress(loaded.scenario.name, trials) as advance:
         finished = write_run(
             output,
             loaded,
@@ -194,23 +190,17 @@ def command(
             jobs=jobs,
             keep=True,
             resume=resume,
-            advance=lambda: bar.advance(1),
+            advance=advance,
         )
     return _conclude(scenario, output, loaded, finished, as_json)
 
 
-@contextmanager
-def _how_to_go_on(output: Path, argv: list[str], trials: int) -> Iterator[None]:
-    """After Ctrl-C and SIGTERM, say how many trials are kept and which command goes on with them."""
-    try:
-        yield
-    except BaseException as error:
-        from dstcc.run.kept import kept_trials
+def _kept(output: Path, argv: list[str], trials: int) -> str | None:
+    """How many trials are kept, and which command goes on with them."""
+    from dstcc.run.kept import kept_trials
 
-        if not isinstance(error, Exception) and (count := kept_trials(output)):
-            again = shlex.join(["dstcc", *argv[1:], "--resume"])
-            notice(f"{count} of {trials} trials are kept; to continue: {again}")
-        raise
+    count, again = kept_trials(output), shlex.join(["dstcc", *argv[1:], "--resume"])
+    return f"{count} of {trials} trials are kept; to continue: {again}" if count else None
 
 
 def _say_unscheduled(scenario: Scenario) -> None:

@@ -9,6 +9,7 @@ import click
 
 from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
 
+from .options import AS_JSON, PATH
 from .output import emit_json, notice, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
@@ -28,10 +29,8 @@ Examples:
 
 
 @click.command(short_help="Turn a video file into a layered stream directory.", epilog=EXAMPLES)
-@click.argument("input", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Stream directory to write."
-)
+@click.argument("input", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help="Stream directory to write.")
 @click.option(
     "--scalability",
     type=click.Choice(tuple(DEFAULT_CODEC)),
@@ -39,11 +38,7 @@ Examples:
     show_default=True,
     help="What a layer adds: frames, or quality (or size, see --spatial-layers) to every frame.",
 )
-@click.option(
-    "--codec",
-    type=click.Choice(tuple(CODECS)),
-    help=names_help(),
-)
+@click.option("--codec", type=click.Choice(tuple(CODECS)), help=names_help())
 @click.option(
     "--layers", type=int, metavar="M", help="Number of layers.  [default: 4, or N of --spatial-layers]"
 )
@@ -83,7 +78,7 @@ Examples:
 )
 @click.option("--no-quality", is_flag=True, help="Skip PSNR, SSIM and VMAF, which take most of the time.")
 @click.option("--force", is_flag=True, help="Overwrite an existing stream (only if dstcc wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     input: Path,
@@ -107,12 +102,12 @@ def command(
     from dstcc_svc import encode
     from dstcc_svc.judge import too_small
 
-    with progress("encoding", 1.0) as bar:
+    with progress("encoding", 1.0) as advance:
         done = 0.0
 
         def report_share(share: float) -> None:
             nonlocal done
-            bar.advance(share - done)
+            advance(share - done)
             done = share
 
         report = encode(

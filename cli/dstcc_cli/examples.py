@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from . import complete
+from .options import AS_JSON, PATH
 from .output import emit_json, plain_table, say, show_figures
 
 EXAMPLES = """\b
@@ -19,8 +20,8 @@ Examples:
 
 @click.command(short_help="List the example scenarios, or write one to start from.", epilog=EXAMPLES)
 @click.argument("name", required=False, shell_complete=complete.example)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write NAME to.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("-o", "--output", type=PATH, help="File to write NAME to.")
+@AS_JSON
 def command(name: str | None, output: Path | None, as_json: bool) -> None:
     """List the example scenarios; with NAME and -o write one, with the files that it names next to it.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
-from .limits import ALLOW, LIMIT
+from .options import ALLOW, LIMIT, PATH
 from .output import console, emit_json, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Examples:
 
 
 @click.command(short_help="What a controller observed, believed and chose.", epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option(
     "--trial",
     metavar="ID",
@@ -31,7 +31,7 @@ Examples:
     shell_complete=complete.trial,
     help="Trial of a controller, like dstcc/s1.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="HTML page to write.")
+@click.option("-o", "--output", type=PATH, help="HTML page to write.")
 @LIMIT
 @ALLOW
 @click.option("--force", is_flag=True, help="Overwrite an existing page (only if dstcc wrote it).")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from . import complete
-from .limits import ALLOW, LIMIT
+from .options import ALLOW, AS_JSON, LIMIT, PATH
 from .output import emit_json, progress, tell
 
 FORMATS = ("csv", "iperf3", "qlog", "pcapng", "ionrc")
@@ -24,11 +24,9 @@ Examples:
 
 
 @click.command(short_help="Write a run's trials for other tools.", epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to write, see above.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write (ionrc: file)."
-)
+@click.option("-o", "--output", type=PATH, required=True, help="Folder to write (ionrc: file).")
 @click.option(
     "--trial",
     "trials",
@@ -46,7 +44,7 @@ Examples:
 @LIMIT
 @ALLOW
 @click.option("--force", is_flag=True, help="Overwrite an existing export (only if dstcc wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     run: Path,
@@ -76,7 +74,7 @@ def command(
     from dstcc.run import load_run
 
     loaded = load_run(run)
-    with progress("exporting", None if form == "csv" else len(trials) or len(loaded.trials)) as bar:
+    with progress("exporting", None if form == "csv" else len(trials) or len(loaded.trials)) as advance:
         done = export_run(
             loaded,
             output,
@@ -84,7 +82,7 @@ def command(
             trials=trials,
             version=version,
             force=force,
-            advance=lambda: bar.advance(1),
+            advance=advance,
         )
     if as_json:
         emit_json(done.document())

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from dstcc_kernel.source import RELEASES
 
+from .options import AS_JSON
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dstcc_kernel.build import Built
-
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 
 
 def _choose(context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -66,8 +65,8 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
         return
     variant = "debug" if debug else "plain"
     notices().print(f"building the virtual-time kernel ({release().name}, {variant}) into {build.home()}")
-    with progress("building", 1.0) as bar:
-        built = build.build(debug, jobs=jobs, force=force, advance=bar.advance)
+    with progress("building", 1.0) as advance:
+        built = build.build(debug, jobs=jobs, force=force, advance=advance)
     _show(built, debug, release().name, as_json)
 
 

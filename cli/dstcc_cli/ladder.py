@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .limits import ALLOW, LIMIT
+from .options import ALLOW, AS_JSON, LIMIT, PATH
 from .output import emit_json, notices, progress, say, show_figures, tell_aside
 
 if TYPE_CHECKING:
@@ -26,14 +26,8 @@ Examples:
 
 
 @click.command(short_help="Measure the value of side information and of learning.", epilog=EXAMPLES)
-@click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder: page, table, figure, values.",
-)
+@click.argument("scenarios", nargs=-1, required=True, type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help="Folder: page, table, figure, values.")
 @click.option(
     "--controller",
     "controllers",
@@ -43,7 +37,7 @@ Examples:
 )
 @click.option(
     "--rules",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Tuned rules.  [default: those tuned on examples/learning/training]",
 )
@@ -53,7 +47,7 @@ Examples:
 @LIMIT
 @ALLOW
 @click.option("--force", is_flag=True, help="Overwrite an existing study (only if dstcc wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     scenarios: tuple[Path, ...],
@@ -84,8 +78,8 @@ def command(
         loaded = [replace_seeds(one, seeds) for one in loaded]
     tuned = load_rules(rules or SHIPPED)
     policies = [one for given in controllers for one in _senders(given)]
-    with progress("climbing", len(loaded)) as bar:
-        ladder = climb(loaded, None, tuned, policies, advance=bar.advance)
+    with progress("climbing", len(loaded)) as advance:
+        ladder = climb(loaded, None, tuned, policies, advance=advance)
     write_ladder(output, ladder, sys.argv, force=force)
     if as_json:
         emit_json(document(ladder))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import complete
+from .options import AS_JSON
 from .output import console, emit_json, plain_table, tell_aside
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ FILES = ("plot", "netem", "trace")
     "--seed", type=int, default=1, show_default=True, help="Seed of their weather, orbits and draws."
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing FILE (only if dstcc links wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
     """List link profiles; compute one at a date, or a code's losses.
 

@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from io import TextIOWrapper
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dstcc.errors import DELETE_AND_C1, printable
 
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
-
-
-class Progress(Protocol):
-    """What :func:`progress` yields."""
-
-    def advance(self, n: float) -> None:
-        """Report ``n`` more units of the total as done."""
 
 
 def console() -> Console:
@@ -220,43 +213,42 @@ def emit_json(document: object) -> None:
 
 
 @contextmanager
-def progress(description: str, total: float | None) -> Iterator[Progress]:
-    """A progress bar on stderr while the block runs; nothing is drawn unless stderr is a terminal."""
+def how_to_go_on(said: Callable[[], str | None]) -> Iterator[None]:
+    """After Ctrl-C and SIGTERM, say with which command the work goes on, if any of it is kept."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and (text := said()):
+            notice(text)
+        raise
+
+
+@contextmanager
+def progress(description: str, total: float | None) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr while the block runs; nothing is drawn unless stderr is a terminal.
+
+    It yields a function, which reports so many more units of the total as done, one unless said.
+    """
     if not sys.stderr.isatty():
-        yield _Silent()
+        yield lambda _n=1: None
         return
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
+        Progress,
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
-    from rich.progress import Progress as RichProgress
 
     counted = total is not None and float(total).is_integer() and total > 1
     amount = MofNCompleteColumn() if counted else TaskProgressColumn()
     columns = [TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeElapsedColumn()]
     if total is not None:
         columns += [TextColumn("left"), TimeRemainingColumn()]
-    with RichProgress(*columns, console=notices(), transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield _Drawn(lambda n: bar.advance(task, n))
-
-
-class _Silent:
-    def advance(self, n: float) -> None:
-        """Draw nothing."""
-
-
-class _Drawn:
-    def __init__(self, advance: Callable[[float], None]) -> None:
-        self._advance = advance
-
-    def advance(self, n: float) -> None:
-        """Advance the bar by ``n``."""
-        self._advance(n)
+    with Progress(*columns, console=notices(), transient=True) as bar:
+        yield partial(bar.advance, bar.add_task(description, total=total))
 
 
 def _finite(value: object) -> object:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
+from .options import AS_JSON, PATH
 from .output import emit_json, progress, tell, tell_aside
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ Examples:
 
 
 @click.command(short_help="Write the video as Earth saw it, lost chunks frozen.", epilog=EXAMPLES)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
+@click.argument("run", type=PATH)
+@click.option("-o", "--output", type=PATH, required=True, help="MP4 to write.")
 @click.option(
     "--trial",
     "trials",
@@ -52,20 +53,14 @@ Examples:
     metavar="S",
     help=f"End, seconds of video.  [default: {DEFAULT_LENGTH_S:.0f} s after the start]",
 )
-@click.option(
-    "--stream",
-    "moved_to",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The run's stream, if it was moved.",
-)
+@click.option("--stream", "moved_to", type=PATH, metavar="PATH", help="The run's stream, if it was moved.")
 @click.option(
     "--plain",
     is_flag=True,
     help="Without the line below the picture; the stream's own bits where players support them. Each picture once.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing video (only if dstcc play wrote it).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     run: Path,
@@ -105,7 +100,7 @@ def command(
     first = chosen[0]
     clock = Clock.of(loaded.scenario)
     begin_s, end_s = shown(load_manifest(stream), levels[first], from_s, to_s)
-    with progress("coding", 1.0) as bar:
+    with progress("coding", 1.0) as advance:
         if len(chosen) > 1:
             reports = play_together(
                 stream,
@@ -115,7 +110,7 @@ def command(
                 to_s=end_s,
                 clock=clock,
                 force=force,
-                advance=bar.advance,
+                advance=advance,
             )
         else:
             reports = {
@@ -128,7 +123,7 @@ def command(
                     captions=not plain,
                     clock=clock,
                     force=force,
-                    advance=bar.advance,
+                    advance=advance,
                 )
             }
     documents = [{"trial": one, **report.document()} for one, report in reports.items()]

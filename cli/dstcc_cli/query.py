@@ -10,6 +10,7 @@ import click
 
 from dstcc.errors import printable
 
+from .options import PATH
 from .output import emit_json, plain_table, show_figures
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Examples:
 
 
 @click.command(short_help="Query a study's tables in SQL.", epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("study", type=PATH)
 @click.argument("sql")
 @click.option(
     "--format",

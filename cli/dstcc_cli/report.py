@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from .options import PATH
 from .output import console, emit_json, progress, say, tell
 
 if TYPE_CHECKING:
     from dstcc.report import Report
-    from dstcc.report.pictures import Screenings
 
 FORMATS = ("html", "md", "csv", "json", "pdf", "png")
 PRINTED = ("pdf", "png")
 PAPERS = ("a4", "letter")
 STDOUT = "-"
+RUNS, PROGRAMS, STUDY = "runs", "programs", "study"
+"""Of `dstcc emulate`, of `dstcc run`, and of `dstcc sweep`."""
 
 
 EXAMPLES = """\b
@@ -31,7 +33,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=PATH)
 @click.option("-o", "--output", required=True, metavar="FILE", help="File to write; - is stdout.")
 @click.option(
     "--format",
@@ -44,13 +46,7 @@ Examples:
     metavar="NAME",
     help="Algorithm with which the others are compared, paired by seed.  [default: the best]",
 )
-@click.option(
-    "--stream",
-    "moved_to",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The runs' stream, if it was moved.",
-)
+@click.option("--stream", "moved_to", type=PATH, metavar="PATH", help="The runs' stream, if it was moved.")
 @click.option("--no-pictures", is_flag=True, help="Without pictures of what Earth saw.")
 @click.option("--figures", is_flag=True, help="Also each figure as SVG, in a folder next to FILE.")
 @click.option("--data", is_flag=True, help="With --figures: also their numbers as CSV, up to 50 MB.")
@@ -79,20 +75,23 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     chosen = form or _format_of(output)
     if data and not figures:
         raise click.UsageError("--data: the numbers of --figures, which is not given")
-    _check_printed(runs, output, chosen, paper)
-    if any(map(_of_programs, runs)):
+    kind = _kind_of(runs)
+    _check_printed(kind, runs, output, chosen, paper)
+    if kind == PROGRAMS:
         _write_programs(runs, output, chosen, against, force=force, as_json=as_json)
         return
-    if any(map(_of_study, runs)):
+    if kind == STUDY:
         _write_study(runs, output, chosen, against, force=force, as_json=as_json)
         return
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
-    from dstcc.report import write_report
+    from dstcc.report import load_report, render, write_report
 
     if figures and (chosen != "html" or output == STDOUT):
         raise click.UsageError("--figures: of an HTML page in a file; -o FILE.html")
-    report = _load(runs, None if output == STDOUT else Path(output), against, force)
+    if output != STDOUT:
+        _check_place(Path(output), runs, force=force)
+    report = load_report(runs, against)
     screenings = None
     if chosen in ("html", *PRINTED) and not no_pictures:
         from dstcc.report.pictures import screen
@@ -100,7 +99,7 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         with progress("pictures", None):
             screenings = screen(report, moved_to=moved_to)
     if output == STDOUT:
-        _print(report, chosen, screenings)
+        click.echo(render(report, chosen, screenings), nl=False)
         return
     with progress("report", None):
         written = write_report(
@@ -114,12 +113,24 @@ def command(  # noqa: PLR0917 - click hands every option over by name
             force=force,
         )
     if as_json:
-        emit_json(_document(report, output, chosen, written))
+        from dstcc.report.summary import document
+
+        emit_json({"report": output, "format": chosen, "bytes": written, **document(report)})
     else:
         _say(report, output, written)
 
 
-def _check_printed(runs: tuple[Path, ...], output: str, form: str, paper: str | None) -> None:
+def _kind_of(runs: tuple[Path, ...]) -> str:
+    """What they are: :data:`PROGRAMS`, :data:`STUDY`, or :data:`RUNS`, which alone are compared."""
+    from dstcc.report.programs import is_program_run
+    from dstcc.sweeps.places import is_study
+
+    if any(map(is_program_run, runs)):
+        return PROGRAMS
+    return STUDY if any(map(is_study, runs)) else RUNS
+
+
+def _check_printed(kind: str, runs: tuple[Path, ...], output: str, form: str, paper: str | None) -> None:
     """Raise where a format that a browser prints cannot be had."""
     if form not in PRINTED:
         if paper is not None:
@@ -130,30 +141,16 @@ def _check_printed(runs: tuple[Path, ...], output: str, form: str, paper: str | 
 
     if output == STDOUT:
         raise click.UsageError(f"--format {form}: is no text for stdout; give -o FILE.{form}")
-    if any(_of_programs(run) or _of_study(run) for run in runs):
+    if kind != RUNS:
         raise InputError(f"{runs[0]}: {form} is of runs of `dstcc emulate`; of this there is -o FILE.html")
     find()
-
-
-def _of_programs(path: Path) -> bool:
-    from dstcc.report.programs import is_program_run
-
-    return is_program_run(path)
-
-
-def _of_study(path: Path) -> bool:
-    from dstcc.sweeps.places import is_study
-
-    return is_study(path)
 
 
 def _write_study(
     runs: tuple[Path, ...], output: str, form: str, against: str | None, *, force: bool, as_json: bool
 ) -> None:
     """The page of a study's folder."""
-    from dstcc.atomic import atomic_write
     from dstcc.errors import InputError
-    from dstcc.report import REPORT
     from dstcc.report.study import load_study_report, render_study
     from dstcc.report.study.page import verdict
 
@@ -164,22 +161,19 @@ def _write_study(
         return
     _check_place(Path(output), runs, force=force)
     report = load_study_report(runs[0])
-    data = render_study(report, form).encode()
-    atomic_write(Path(output), data, replaces=REPORT if force else None)
+    size = _put(output, render_study(report, form), force=force)
     if as_json:
-        emit_json({"report": output, "format": form, "bytes": len(data), **report.document()})
+        emit_json({"report": output, "format": form, "bytes": size, **report.document()})
     else:
         say(verdict(report))
-        tell(f"wrote {output} ({len(data) / 1e6:.2f} MB)")
+        _tell(output, size)
 
 
 def _write_programs(
     runs: tuple[Path, ...], output: str, form: str, against: str | None, *, force: bool, as_json: bool
 ) -> None:
     """The page of one run of ``dstcc run``: there is nothing to compare it with."""
-    from dstcc.atomic import atomic_write
     from dstcc.errors import InputError
-    from dstcc.report import REPORT
     from dstcc.report.programs import load_program_run, render_program_run
 
     if len(runs) > 1:
@@ -189,12 +183,25 @@ def _write_programs(
             f"{runs[0]}: of a run of programs there is an HTML page: -o FILE.html, without --against"
         )
     _check_place(Path(output), runs, force=force)
-    data = render_program_run(load_program_run(runs[0])).encode()
-    atomic_write(Path(output), data, replaces=REPORT if force else None)
+    size = _put(output, render_program_run(load_program_run(runs[0])), force=force)
     if as_json:
-        emit_json({"report": output, "format": form, "bytes": len(data)})
+        emit_json({"report": output, "format": form, "bytes": size})
     else:
-        tell(f"wrote {output} ({len(data) / 1e6:.2f} MB)")
+        _tell(output, size)
+
+
+def _put(output: str, text: str, *, force: bool) -> int:
+    """Write a page; its size in bytes."""
+    from dstcc.atomic import atomic_write
+    from dstcc.report import REPORT
+
+    data = text.encode()
+    atomic_write(Path(output), data, replaces=REPORT if force else None)
+    return len(data)
+
+
+def _tell(output: str, size: int) -> None:
+    tell(f"wrote {output} ({size / 1e6:.2f} MB)")
 
 
 def _format_of(output: str) -> str:
@@ -207,15 +214,6 @@ def _format_of(output: str) -> str:
         return format_of(Path(output))
     except InputError as error:
         raise click.UsageError(f"-o {error}, or --format says which it is") from None
-
-
-def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:
-    """Read the runs, after a check that the report may be written to its place."""
-    from dstcc.report import load_report
-
-    if output is not None:
-        _check_place(output, runs, force=force)
-    return load_report(runs, against)
 
 
 def _check_place(output: Path, runs: tuple[Path, ...], *, force: bool) -> None:
@@ -231,18 +229,6 @@ def _check_place(output: Path, runs: tuple[Path, ...], *, force: bool) -> None:
         raise InputError(f"{output}: the folder {output.parent} does not exist")
 
 
-def _print(report: Report, form: str, screenings: Screenings | None) -> None:
-    from dstcc.report import render
-
-    click.echo(render(report, form, screenings), nl=False)
-
-
-def _document(report: Report, output: str, form: str, written: int) -> dict[str, Any]:
-    from dstcc.report.summary import document
-
-    return {"report": output, "format": form, "bytes": written, **document(report)}
-
-
 def _say(report: Report, output: str, written: int) -> None:
     from dstcc.report.frontier import frontiers, titles
     from dstcc.report.pooled import pool
@@ -255,4 +241,4 @@ def _say(report: Report, output: str, written: int) -> None:
         out.print(f"{one.name} over playout delay: {one.finding}")
     if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
         out.print(f"All {len(report.sections)} scenarios: {said}")
-    tell(f"wrote {output} ({written / 1e6:.2f} MB)")
+    _tell(output, written)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
-from .limits import LIMIT
+from .options import AS_JSON, LIMIT, PATH
 from .output import emit_json, notice, plain_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Examples:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Folder for page, tables and figures; an interrupted one is resumed.",
 )
@@ -42,7 +42,7 @@ Examples:
 @click.option("--quick", is_flag=True, help="Fewer seeds and points: two minutes.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Parallel cells.  [default: all cores]")
 @LIMIT
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *, paper: str, output: Path, figures: tuple[str, ...], quick: bool, jobs: int | None, as_json: bool
 ) -> int:
@@ -62,9 +62,9 @@ def command(
         def begin(cells: int, kept: int) -> Callable[[], None]:
             if kept:
                 notice(f"{kept:,} of {cells:,} cells are in {output} already")
-            bar = stack.enter_context(progress(loaded.about.name, cells))
-            bar.advance(kept)
-            return lambda: bar.advance(1)
+            advance = stack.enter_context(progress(loaded.about.name, cells))
+            advance(kept)
+            return advance
 
         made = reproduce(loaded, output, figures=figures, quick=quick, jobs=jobs, begin=begin)
     if as_json:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .kernel import WHICH
+from .options import PATH, SCENARIO, SEED, SETTINGS
 from .output import emit_json, notice
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ Examples:
 
 
 @click.command(short_help="Run programs of yours on both ends of a scenario's links.", epilog=EXAMPLES)
-@click.argument("scenario", type=click.Path(path_type=Path))
+@SCENARIO
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
+@click.option("-o", "--output", required=True, type=PATH, help="Folder to write.")
 @click.option(
     "--earth", multiple=True, metavar="CMD", help="A program on Earth, started before CMD; repeatable."
 )
@@ -59,28 +60,19 @@ Examples:
 )
 @click.option(
     "--module",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     help="Your congestion control in C: built, loaded, and set for sockets.",
 )
-@click.option(
-    "--bpf",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The same as a struct_ops source, compiled as C.",
-)
+@click.option("--bpf", type=PATH, metavar="FILE", help="The same as a struct_ops source, compiled as C.")
 @WHICH
-@click.option(
-    "--seed", type=int, metavar="K", help="Seed of all random draws.  [default: the scenario's, or 1]"
-)
+@SEED
 @click.option(
     "--scale",
     metavar="S",
     help="Mission seconds per second of the programs' clocks, or auto.  [default: auto]",
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
-)
+@SETTINGS
 @click.option("--pcapng", is_flag=True, help="Also write each link's packets for Wireshark (large).")
 @click.option(
     "--disk",
@@ -135,14 +127,12 @@ def command(
 
     from dstcc.clock import Clock
     from dstcc.expect import MISSED, check_programs
+    from dstcc.run.asked import overrides
     from dstcc.run.program_numbers import numbers_of
-    from dstcc.scenario import Override, load_scenario, parse_override, scenario_files
+    from dstcc.scenario import load_scenario, scenario_files
     from dstcc.scenario.units import duration_s
 
-    overrides = [parse_override(text) for text in settings]
-    overrides += [Override(("run", "seed"), seed)] if seed is not None else []
-    overrides += [parse_override(f"run.scale={scale}")] if scale is not None else []
-    loaded = load_scenario(scenario, overrides)
+    loaded = load_scenario(scenario, overrides(settings, scale=scale, seed=seed))
     if not cmd and (earth or on):
         raise click.UsageError(
             "--earth, --on: stand beside CMD; without it [programs] of the scenario says what runs"

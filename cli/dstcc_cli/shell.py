@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from .kernel import WHICH
+from .options import SCENARIO, SEED, SETTINGS
 from .output import notice
 from .run import tell_output
 
@@ -22,16 +23,12 @@ WALL_S = 7 * 86_400.0
 
 
 @click.command(short_help="Open a shell on a host or node of a scenario, in virtual time.")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@SCENARIO
 @click.option("--on", metavar="NODE", default="", help="The host.  [default: the first node of the paths]")
 @WHICH
-@click.option(
-    "--seed", type=int, metavar="K", help="Seed of all random draws.  [default: the scenario's, or 1]"
-)
+@SEED
 @click.option("--scale", metavar="S", help="Mission seconds per second of the programs' clocks, or auto.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
-)
+@SETTINGS
 def command(
     *, scenario: Path, on: str, seed: int | None, scale: str | None, settings: tuple[str, ...]
 ) -> int:
@@ -44,12 +41,10 @@ def command(
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import SHELL, Options
 
-    from dstcc.scenario import Override, load_scenario, parse_override
+    from dstcc.run.asked import overrides
+    from dstcc.scenario import load_scenario
 
-    overrides = [parse_override(text) for text in settings]
-    overrides += [Override(("run", "seed"), seed)] if seed is not None else []
-    overrides += [parse_override(f"run.scale={scale}")] if scale is not None else []
-    loaded = load_scenario(scenario, overrides)
+    loaded = load_scenario(scenario, overrides(settings, scale=scale, seed=seed))
     lost: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="dstcc-shell-") as folder, _keys_at_once():
         flown = fly(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notice, notices, tell
+from .options import ALLOW, AS_JSON, LIMIT, PATH
+from .output import console, emit_json, how_to_go_on, notice, notices, tell
 
 if TYPE_CHECKING:
     from dstcc.sweeps.call import Sweep
@@ -52,10 +52,8 @@ Examples:
 
 
 @click.command(short_help="Run a grid of scenarios × algorithms × seeds.", epilog=EXAMPLES)
-@click.argument("study", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Folder of the study (without --dry-run)."
-)
+@click.argument("study", type=PATH)
+@click.option("-o", "--output", type=PATH, help="Folder of the study (without --dry-run).")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
@@ -97,7 +95,7 @@ Examples:
     "--merge",
     "others",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Add the results of another folder of a study; run nothing; repeatable.",
 )
@@ -106,7 +104,7 @@ Examples:
 )
 @LIMIT
 @ALLOW
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     study: Path,
@@ -140,7 +138,7 @@ def command(
     if dry_run:
         click.get_current_context().with_resource(looking())
     limit_s = None if trial_limit is None else duration_s(trial_limit, "--trial-limit")
-    sweep = Sweep(study, output, train=train, argv=sys.argv, tell=_say)
+    sweep = Sweep(study, output, train=train, argv=sys.argv, tell=notice)
     if dry_run:
         return _show_estimate(sweep.estimate(jobs), as_json)
     if others:
@@ -156,24 +154,14 @@ def command(
         executor = slurm(tasks, jobs or 1, options)
     elif engine == "ray":
         executor = ray(address, jobs)
-    with _how_to_go_on(), _progress(sweep) as watch:
+    with how_to_go_on(_again), _progress(sweep) as watch:
         swept = sweep.run(executor, retries=retries, limit_s=limit_s, watch=watch)
     return _conclude(swept, as_json)
 
 
-def _say(note: str) -> None:
-    notice(note)
-
-
-@contextmanager
-def _how_to_go_on() -> Iterator[None]:
-    """After Ctrl-C and SIGTERM, say that the same command goes on."""
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            _say(f"completed trials are kept; to continue: {shlex.join(['dstcc', *sys.argv[1:]])}")
-        raise
+def _again() -> str:
+    """That the same command goes on."""
+    return f"completed trials are kept; to continue: {shlex.join(['dstcc', *sys.argv[1:]])}"
 
 
 @contextmanager
@@ -244,10 +232,10 @@ def _show_script(path: Path | None, as_json: bool) -> int:
     if as_json:
         emit_json({"script": None if path is None else str(path)})
     elif path is None:
-        _say("every trial has its result")
+        notice("every trial has its result")
     else:
         click.echo(path.read_text(encoding="utf-8"), nl=False)
-        _say(f"submit it with: sbatch {shlex.quote(str(path))}")
+        notice(f"submit it with: sbatch {shlex.quote(str(path))}")
     return 0
 
 
@@ -262,9 +250,9 @@ def _conclude(swept: Swept, as_json: bool) -> int:
             f"{earlier}, {duration_words(swept.wall_s)}"
         )
     for one in swept.failed[:SHOWN_FAILURES]:
-        _say(f"{one['trial']} failed {len(one['tries'])} times: {one['error']}")
+        notice(f"{one['trial']} failed {len(one['tries'])} times: {one['error']}")
     if len(swept.failed) > SHOWN_FAILURES:
-        _say(f"and {len(swept.failed) - SHOWN_FAILURES:,} more")
+        notice(f"and {len(swept.failed) - SHOWN_FAILURES:,} more")
     if swept.failed:
-        _say(f"why, with tracebacks: {swept.folder / 'failed'}")
+        notice(f"why, with tracebacks: {swept.folder / 'failed'}")
     return 1 if swept.failed else 0

@@ -15,7 +15,7 @@ from dstcc.algorithms import CODE_RATES as RATES
 from dstcc.algorithms import CONTROLLERS
 
 from . import complete
-from .limits import LIMIT
+from .options import AS_JSON, LIMIT, PATH, SCENARIO
 from .output import console, emit_json, notice, notices, progress, tell
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ Examples:
 
 
 @click.command(short_help="Train a controller on a scenario.", epilog=EXAMPLES)
-@click.argument("scenario", type=click.Path(path_type=Path))
+@SCENARIO
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Folder for policy and curves; ltp-rates: the file.",
 )
@@ -66,7 +66,7 @@ Examples:
     help="Device of the network.",
 )
 @LIMIT
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *,
     scenario: Path,
@@ -88,7 +88,9 @@ def command(
     if algorithm == RATES:
         _train_rates(scenario, output, steps, seed, resume=resume, device=device, as_json=as_json)
         return 0
-    _need_torch()
+    from dstcc.learn import check_installed
+
+    check_installed("dstcc train")
     from dstcc.learn.training.loop import Interrupted
     from dstcc.machine import cores
     from dstcc.train import steps_of, todays, train
@@ -99,12 +101,12 @@ def command(
         )
 
     most = steps or steps_of(algorithm, output, resume=resume)
-    with _asked_to_stop() as asked, progress("training", most) as bar:
+    with _asked_to_stop() as asked, progress("training", most) as advance:
         shown = 0
 
         def watch(done: int, point: Point | None) -> None:
             nonlocal shown
-            bar.advance(done - shown)
+            advance(done - shown)
             shown = done
             if point is not None:
                 _say_point(point)
@@ -155,16 +157,6 @@ def _train_rates(
     else:
         about = made.table.trained
         tell(f"{output}: {about['matrices']:,} matrices, {about['states']} states")
-
-
-def _need_torch() -> None:
-    from importlib.util import find_spec
-
-    from dstcc.errors import MissingCapabilityError
-
-    missing = [name for name in ("torch", "gymnasium", "safetensors") if find_spec(name) is None]
-    if missing:
-        raise MissingCapabilityError(f"dstcc train needs {', '.join(missing)}: pip install 'dstcc[learn]'")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from . import complete
-from .limits import ALLOW, LIMIT
+from .options import ALLOW, AS_JSON, LIMIT, SCENARIO, SETTINGS
 from .output import emit_json, notice, tell
 
 EXAMPLES = """\b
@@ -35,7 +35,7 @@ class Seeds(click.ParamType[range]):
 
 
 @click.command(short_help="Tune stock congestion controls to a scenario.", epilog=EXAMPLES)
-@click.argument("scenario", type=click.Path(path_type=Path))
+@SCENARIO
 @click.option(
     "--congestion",
     multiple=True,
@@ -52,12 +52,10 @@ class Seeds(click.ParamType[range]):
     metavar="FIRST-LAST",
     help="Seeds to choose on. Compare on others.",
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
-)
+@SETTINGS
 @LIMIT
 @ALLOW
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@AS_JSON
 def command(
     *, scenario: Path, congestion: tuple[str, ...], seeds: range, settings: tuple[str, ...], as_json: bool
 ) -> None:

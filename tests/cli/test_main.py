@@ -128,8 +128,8 @@ def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("work", 3) as bar:
-        bar.advance(1)
+    with progress("work", 3) as advance:
+        advance(1)
     assert capsys.readouterr() == ("", "")
 
 
@@ -138,8 +138,8 @@ def test_progress_draws_on_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with progress("work", 3) as bar:
-        bar.advance(3)
+    with progress("work", 3) as advance:
+        advance(3)
     out, err = capsys.readouterr()
     assert out == ""
     assert "work" in err

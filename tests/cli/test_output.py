@@ -70,8 +70,8 @@ def test_what_a_bar_shows(monkeypatch: pytest.MonkeyPatch, total: float | None, 
 
     monkeypatch.setattr(rich.progress, "Progress", Progress)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with output.progress("[x] work", total) as bar:
-        bar.advance(0.5)
+    with output.progress("[x] work", total) as advance:
+        advance(0.5)
     names = [type(one).__name__ for one in seen["columns"]]
     assert names[:4] == ["TextColumn", "BarColumn", amount, "TimeElapsedColumn"]
     assert names[4:] == ([] if total is None else ["TextColumn", "TimeRemainingColumn"])

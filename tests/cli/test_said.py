@@ -510,7 +510,7 @@ def test_ctrl_c_says_how_a_sweep_goes_on(said: Said, monkeypatch: pytest.MonkeyP
         (KeyboardInterrupt(), "to continue: dstcc sweep 'a study.toml'"),
         (ValueError(), ""),
     ):
-        with pytest.raises(type(error)), sweep._how_to_go_on():
+        with pytest.raises(type(error)), output.how_to_go_on(sweep._again):
             raise error
         assert said() == (f"dstcc: completed trials are kept; {words}" if words else "")
 
@@ -661,6 +661,6 @@ def test_a_table_is_folded_where_its_texts_may_be(said: Said, monkeypatch: pytes
 
 def test_no_bar_is_drawn_where_nobody_looks(said: Said) -> None:
     assert play.DEFAULT_LENGTH_S == 600.0
-    with output.progress("work", 2.0) as bar:
-        bar.advance(1.0)
+    with output.progress("work", 2.0) as advance:
+        advance(1.0)
     assert said() == ""

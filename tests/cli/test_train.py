@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 from safetensors.numpy import save
 
+from dstcc import learn
 from dstcc.algorithms import POLICIES
 from dstcc.ltp_rates.table import STATES, load
 
@@ -90,12 +92,7 @@ def test_bad_input_leaves_nothing(scenario: Path, tmp_path: Path, args: tuple[st
 def test_without_torch_it_says_how_to_get_it(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import importlib.util
-
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "torch" else find_spec(name)
-    )
+    monkeypatch.setattr(learn, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     done = invoke("train", scenario, "-o", tmp_path / "run")
     assert done.exit_code == 1
     assert "needs torch: pip install 'dstcc[learn]'" in done.stderr

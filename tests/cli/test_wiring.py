@@ -25,6 +25,7 @@ from dstcc_cli import (
     kernel,
     ladder,
     main,
+    output,
     query,
     report,
     reproduce,
@@ -130,7 +131,7 @@ def test_progress_is_that_of_the_steps(trained: SimpleNamespace, monkeypatch: py
     @contextmanager
     def bar(what: str, total: float | None) -> Any:
         advanced.append(total or -1)
-        yield SimpleNamespace(advance=advanced.append)
+        yield advanced.append
 
     def during(asked: dict[str, Any]) -> None:
         for done in (32, 64, 160):
@@ -693,7 +694,10 @@ def test_ctrl_c_says_how_many_trials_are_kept(
         (2, ValueError(), ""),
     ):
         monkeypatch.setattr(kept, "kept_trials", lambda _path, count=count: count)
-        with pytest.raises(type(error)), emulate._how_to_go_on(Path("out"), argv, 9):
+        with (
+            pytest.raises(type(error)),
+            output.how_to_go_on(lambda: emulate._kept(Path("out"), argv, 9)),
+        ):
             raise error
         assert capsys.readouterr().err == said
 
@@ -1081,7 +1085,7 @@ def test_encoding_says_its_share_and_its_layers(monkeypatch: pytest.MonkeyPatch)
     @contextmanager
     def bar(_what: str, total: float | None) -> Any:
         seen.append(total)
-        yield SimpleNamespace(advance=seen.append)
+        yield seen.append
 
     monkeypatch.setattr(dstcc_svc, "encode", encoded)
     monkeypatch.setattr(encode, "progress", bar)

@@ -1,8 +1,20 @@
-"""Options of every command that runs a scenario: what a trial may take, and whose Python may run."""
+"""Options and arguments of several commands."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+PATH = click.Path(path_type=Path)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+SCENARIO = click.argument("scenario", type=PATH)
+SETTINGS = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
+)
+SEED = click.option(
+    "--seed", type=int, metavar="K", help="Seed of all random draws.  [default: the scenario's, or 1]"
+)
 
 
 def _limit(context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> None:
