@@ -149,7 +149,7 @@ def _nal(_room: Room, data: bytes) -> None:
 
     from dstcc.errors import StreamError
 
-    for read in (h264.slice_kind, h264.allow_frame_num_gaps, h264.parameter_sets):
+    for read in (h264.slice_kind, h264.allow_frame_num_gaps):
         try:
             read(data)
         except (ValueError, StreamError):

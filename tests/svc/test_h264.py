@@ -8,7 +8,6 @@ from dstcc_svc.codecs.h264 import (
     allow_frame_num_gaps,
     escape,
     nal_units,
-    parameter_sets,
     slice_kind,
     unescape,
 )
@@ -173,10 +172,6 @@ def test_slice_kind_reads_type_reference_and_slice_type() -> None:
     assert slice_kind(annex_b(SPS, PPS, IDR)) == (NAL_IDR, 3, SLICE_I)
     with pytest.raises(ValueError, match="without a slice"):
         slice_kind(annex_b(SPS, PPS))
-
-
-def test_parameter_sets_are_sps_and_pps_alone() -> None:
-    assert parameter_sets(annex_b(SPS, PPS, IDR)) == annex_b(SPS, PPS)
 
 
 def test_only_the_gaps_flag_of_the_sps_changes() -> None:

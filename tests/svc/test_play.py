@@ -13,7 +13,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 from dstcc_svc import encode, play, play_together
-from dstcc_svc.codecs.h264 import parameter_sets
+from dstcc_svc.codecs.h264 import NAL_SPS, nal_units
 from dstcc_svc.play import _span, _telling, shown
 from dstcc_svc.stream import Stream
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dstcc.errors import DstccError, InputError, StreamError
 
 Picture = tuple[float, NDArray[Any]]
+NAL_PPS = 8
 
 
 def pictures(path: Path) -> list[Picture]:
@@ -83,10 +84,11 @@ def test_the_black_picture_has_the_stream_s_parameter_sets(stream: Path, tmp_pat
     with av.open(str(tmp_path / "o.mp4")) as container:
         header = container.streams.video[0].codec_context.extradata
     opened = Stream.open(stream)
-    sets = parameter_sets(opened.samples(opened.manifest.chunks[1], 0)[0].data)
-    assert header is not None
-    for nal in sets.split(b"\0\0\0\1")[1:]:
-        assert nal in header
+    data = opened.samples(opened.manifest.chunks[1], 0)[0].data
+    sets = [data[nal.start : nal.end] for nal in nal_units(data) if nal.type in (NAL_SPS, NAL_PPS)]
+    assert header is not None and len(sets) == 2
+    for one in sets:
+        assert one in header
 
 
 def test_nothing_at_all_is_black_for_the_whole_time(stream: Path, tmp_path: Path) -> None:

@@ -144,9 +144,3 @@ class Codec(ABC):
 
         Raises :class:`~dstcc.errors.StreamError` when the decoder refuses the bytes or loses a frame.
         """
-
-    def extradata(self, sample: Sample) -> bytes:
-        """The codec's configuration for the muxer (H.264: SPS and PPS in Annex B), from a key sample."""
-        raise NotImplementedError(
-            f"{self.name} is not muxed as it is (key sample of {len(sample.data)} bytes)"
-        )

@@ -15,7 +15,7 @@ from dstcc_svc.codecs.base import AccessUnit, Codec, EncodeSettings, Sample
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-NAL_SLICE, NAL_IDR, NAL_SPS, NAL_PPS = 1, 5, 7, 8
+NAL_SLICE, NAL_IDR, NAL_SPS = 1, 5, 7
 SLICE_P, SLICE_B, SLICE_I = 0, 1, 2  # slice_type modulo 5, table 7-6
 
 _HIGH_PROFILES = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
@@ -105,12 +105,6 @@ def slice_kind(data: bytes) -> tuple[int, int, int]:
             reader.ue()  # first_mb_in_slice
             return nal.type, nal.ref_idc, reader.ue() % 5
     raise ValueError("an access unit without a slice")
-
-
-def parameter_sets(data: bytes) -> bytes:
-    """Return the SPS and PPS of an access unit as Annex B, empty if it has none."""
-    kept = [data[n.start : n.end] for n in nal_units(data) if n.type in (NAL_SPS, NAL_PPS)]
-    return b"".join(b"\0\0\0\1" + nal for nal in kept)
 
 
 def _skip_scaling_lists(reader: BitReader, count: int) -> None:
@@ -204,7 +198,3 @@ class H264Codec(Codec):
             raise StreamError(f"H.264 decoder: {error.strerror} after {shown} frames") from error
         if shown != fed:
             raise StreamError(f"H.264 decoder: {fed} access units in, {shown} frames out; each must give one")
-
-    def extradata(self, sample: Sample) -> bytes:
-        """The SPS and PPS of a chunk's IDR."""
-        return parameter_sets(sample.data)
