@@ -226,6 +226,26 @@ def test_what_is_acknowledged_once_an_uplink_is_back_is_heard_of_one_by_one(
     both(monkeypatch, replace(config, transport=sender, coding=Coding(objects.chunk // 6, net.ns(60), None)))
 
 
+@pytest.mark.parametrize("rates", [(250e3, 150e3), (200e3, 200e3, 200e3)])
+def test_an_answer_at_its_own_pace_lets_a_subflow_go_first(
+    rates: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Packets of 48 and 80 ms (60 ms), light times and answers of whole milliseconds: paces and answers come together.
+    objects = net.live(120, (150_000, 112_500, 75_000), chunk_s=10.0, playout_s=1300.0)
+    losses = [Loss("packet", share) for share in (0.05, 0.02, 0.02)]
+    links = tuple(
+        net.link(rate, rtt, up_rate_bps=200.0, queue_bytes=10**8, loss=loss, up_loss=loss)
+        for rate, rtt, loss in zip(rates, (400.0, 200.0, 200.0), losses, strict=False)
+    )
+    for seed in range(1, 7):
+        config = net.config("cubic", links, objects=objects, duration_s=2000.0, slot_s=50.0, seed=seed)
+        sender = Transport("open-loop", "minrtt", mode="coded", layer_first=True, handshake=False, scale=40.0)
+        both(
+            monkeypatch,
+            replace(config, transport=sender, coding=Coding(objects.chunk // 9, net.ns(90), None)),
+        )
+
+
 @pytest.mark.parametrize("law", ["open-loop", "paced"])
 @pytest.mark.parametrize(
     "first", [5, *(pytest.param(first, marks=pytest.mark.slow) for first in (305, 605, 905))]

@@ -37,6 +37,12 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
       ranges_(count_subflows(config)),
       path_plans_(links.size()),
       alike_(links.size()),
+      answered_([this](std::size_t s, Time at) {
+          const auto before = [at](const AckPacket& ack, std::int64_t, const AckRun& run) {
+              return Run{ack.arrive_ns, run.spacing, run.count}.until(at - 1);
+          };
+          return sends_first_ && wires_[s].acks_while(at, before) == at;
+      }),
       sending_({config.transport, config.objects, config.coding, config.begin_ns, config.planned_end()}, map_, headers_,
                places.timers, places.timers.from(ranges_.size())),
       receiving_(config.objects, config.coding, config.seed, map_, headers_,
@@ -286,13 +292,14 @@ void Coded::run_on(Time until) {
         const Time alone = std::min(until, timer - 1);
         if (sends_first_ && counted < next) counted = counts_until(next, alone);
         if (answer <= pace) {
-            if (answer <= counted)
-                count(std::min({counted, alone, pace}));
+            if (answer <= counted && answer < pace)  // one at its own pace's time lets its subflow go before others
+                count(std::min({counted, alone, pace - 1}));
             else if (!hear(next, link))
                 counted = -1;
             continue;
         }
-        if (!sending_.send_on(std::max(std::min(alone, counted), std::min(alone, answer - 1)))) handle_pace(pace, s);
+        const Time to = std::max(std::min(alone, counted), std::min(alone, answer - 1));
+        if (!sending_.send_on(to, answered_)) handle_pace(pace, s);
         if (sending_.asks_again()) counted = std::min(counted, sending_.now());
     }
 }

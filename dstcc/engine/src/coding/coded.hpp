@@ -89,7 +89,8 @@ private:
         Run times;
         std::int64_t first = 0, each = 0;  // packets that the first acknowledges, and each of the others
     };
-    std::vector<Alike> alike_;  // by link: the ACKs at hand
+    std::vector<Alike> alike_;            // by link: the ACKs at hand
+    CodedSendingEnd::Answered answered_;  // asked where sends go first
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
     Sampler sampler_;

@@ -28,6 +28,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -124,7 +125,9 @@ public:
         for (Subflow& subflow : subflows_) subflow.flight.join_alike();
     }
     // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
-    bool send_on(Time until);
+    // `answered` says whether an ACK comes to a subflow at that time.
+    using Answered = std::function<bool(std::size_t s, Time at)>;
+    bool send_on(Time until, const Answered& answered);
     Time now() const { return now_; }
     // Something waits that no free subflow takes now: whatever happens next, they are asked again.
     bool asks_again() const { return ready_ != 0 && (backlog_ > 0 || queued_ > 0); }
@@ -231,6 +234,8 @@ private:
 
     // coding/sending_runs.cpp
     void look_at(std::size_t s, std::uint32_t object);
+    bool in_any_order(Time now, std::uint32_t object, std::int64_t left);
+    std::size_t first_at(Time now, std::size_t s, const Answered& answered) const;
 
     // coding/choosing.cpp
     bool look_ahead();

@@ -51,7 +51,7 @@ bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     return true;
 }
 
-bool CodedSendingEnd::send_on(Time until) {
+bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
     if (ready_ != 0 || next_ == kNoObject || layers_[next_].first_sent_ns < 0) return false;
     const std::uint32_t object = next_, number = map_.block_of(object);
     LayerSending& layer = layers_[object];
@@ -63,12 +63,17 @@ bool CodedSendingEnd::send_on(Time until) {
     until = std::min(until, next_until_ns_);
     std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
     while (left > full) {
-        std::size_t s = 0;
-        for (std::size_t i = 1; i < subflows_.size(); ++i)
-            if (going_[i].pace_ns < going_[s].pace_ns) s = i;
-        Going& going = going_[s];
-        const Time now = going.pace_ns;
+        std::size_t s = 0, along = 0;  // with others at one time
+        for (std::size_t i = 1; i < subflows_.size(); ++i) {
+            along += going_[i].pace_ns == going_[s].pace_ns;
+            if (going_[i].pace_ns >= going_[s].pace_ns) continue;
+            s = i;
+            along = 0;
+        }
+        const Time now = going_[s].pace_ns;
         if (now > until) break;
+        if (along > 0 && !in_any_order(now, object, left)) s = first_at(now, s, answered);
+        Going& going = going_[s];
         if (!going.tried) look_at(s, object);
         if (now > going.until_ns) break;
         if (going.times.spacing > 0) {
@@ -118,6 +123,23 @@ bool CodedSendingEnd::send_on(Time until) {
     packets_in_runs_ += sent;
     if (stopped < subflows_.size()) pump(stopped);
     return true;
+}
+
+// Of packets at one time, whether it is the same whose goes first: of two the block's main subflow is, as long as more of it follows.
+bool CodedSendingEnd::in_any_order(Time now, std::uint32_t object, std::int64_t left) {
+    if (subflows_.size() > 2 || left <= 2 * transport_.mss_bytes) return false;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        if (!going_[s].tried) look_at(s, object);
+        if (now > going_[s].until_ns || going_[s].times.spacing == 0) return false;
+    }
+    return true;
+}
+
+// That of a subflow to which an ACK comes at that time goes before its pace lets others' go.
+std::size_t CodedSendingEnd::first_at(Time now, std::size_t s, const Answered& answered) const {
+    for (std::size_t i = s; i < subflows_.size(); ++i)
+        if (going_[i].pace_ns == now && answered(i, now)) return i;
+    return s;
 }
 
 // Full packets of a layer, at the times of a run.
