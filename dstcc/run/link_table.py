@@ -47,11 +47,18 @@ READ = pa.schema([field.with_nullable(field.name in ("ebn0_db", "sun_earth_probe
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """A link's rows as one seed draws it: times in s, whether it is up, Eb/N0 in dB, the Sun's angle in degrees."""
+class _Moments:
+    """The times of a link's rows in s, and whether it is up."""
 
     t_s: NDArray[np.float64]
     up: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A link's rows as one seed draws it: Eb/N0 in dB, the Sun's angle in degrees."""
+
+    at: _Moments
     ebn0_db: NDArray[np.float64] | None
     angle_deg: NDArray[np.float64] | None
 
@@ -82,39 +89,43 @@ def links_table(scenario: Scenario, ends_s: Mapping[int, float], drawn: Drawn) -
     """The rows of each seed of ``ends_s``, until the time at which its longest trial ended."""
     seeds, names, parts = [], [], []
     for seed, end_s in sorted(ends_s.items()):
+        moments: dict[Outages, _Moments] = {}  # most links of a seed are up at the same times
         for index, (outages, frames) in enumerate(drawn.of(scenario, seed)):
+            if outages not in moments:
+                moments[outages] = _moments(outages, end_s)
             seeds.append(seed)
             names.append(index)
-            parts.append(_rows(scenario, index, outages, frames, end_s))
+            parts.append(_rows(scenario, index, moments[outages], frames))
     if not parts:
         return LINKS.empty_table()
-    counts = [len(part.t_s) for part in parts]
+    counts = [len(part.at.t_s) for part in parts]
     known = pa.array([link.name for link in scenario.link], pa.string())
     words = pa.DictionaryArray.from_arrays(np.repeat(np.array(names, np.int32), counts), known)
     columns = {
         "seed": pa.array(np.repeat(np.array(seeds, np.int64), counts)),
         "link": words.cast(pa.string()),
-        "t_s": pa.array(np.concatenate([part.t_s for part in parts])),
-        "open": pa.array(np.concatenate([part.up for part in parts])),
+        "t_s": pa.array(np.concatenate([part.at.t_s for part in parts])),
+        "open": pa.array(np.concatenate([part.at.up for part in parts])),
         "ebn0_db": _some([part.ebn0_db for part in parts], counts),
         "sun_earth_probe_deg": _some([part.angle_deg for part in parts], counts),
     }
     return pa.table(columns, schema=LINKS)
 
 
-def _rows(
-    scenario: Scenario, index: int, outages: Outages, frames: FrameSchedule | None, end_s: float
-) -> _Rows:
+def _moments(outages: Outages, end_s: float) -> _Moments:
     edges = np.array(outages, dtype=np.float64).ravel() / 1e9
     even = np.linspace(0.0, end_s, STEPS + 1)
     inside = edges[(edges > 0) & (edges < end_s)]
     stretches = np.concatenate([[0.0], inside, [end_s]])
     lit = [np.linspace(*pair, LIT_STEPS + 1)[:-1] for pair in pairwise(stretches)]
     t_s: NDArray[np.float64] = np.unique(np.concatenate([even, *lit]))
-    up = np.searchsorted(edges, t_s, side="right") % 2 == 0
-    ebn0_db = None if frames is None else np.interp(t_s, frames.t_ns / 1e9, frames.ebn0_db)
-    angle_deg = sun_earth_probe_deg(scenario.link[index], scenario.scenario, t_s)
-    return _Rows(t_s, up, ebn0_db, angle_deg)
+    return _Moments(t_s, np.searchsorted(edges, t_s, side="right") % 2 == 0)
+
+
+def _rows(scenario: Scenario, index: int, at: _Moments, frames: FrameSchedule | None) -> _Rows:
+    ebn0_db = None if frames is None else np.interp(at.t_s, frames.t_ns / 1e9, frames.ebn0_db)
+    angle_deg = sun_earth_probe_deg(scenario.link[index], scenario.scenario, at.t_s)
+    return _Rows(at, ebn0_db, angle_deg)
 
 
 def _some(parts: Sequence[NDArray[np.float64] | None], counts: Sequence[int]) -> pa.Array:
