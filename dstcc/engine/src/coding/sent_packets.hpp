@@ -30,7 +30,8 @@ public:
     }
 
     [[gnu::always_inline]] void push_back(const SentPacket& packet) {
-        if (__builtin_expect(joins_, 0)) return join(packet);
+        if (__builtin_expect(joins_, 0))
+            return join(packet.sent_ns, packet.block, packet.object, packet.bytes, packet.flags);
         singles_.emplace_back() = packet;
     }
     // From now on those that are alike are one record.
@@ -77,20 +78,21 @@ private:
         Time spacing;
         std::int64_t count;
     };
-    void join(const SentPacket& packet) {
+    // By value: compared in memory, two fields at once would wait for what has just been written there.
+    void join(Time sent_ns, std::uint32_t block, std::uint32_t object, std::uint16_t bytes, std::uint8_t flags) {
         if (!runs_.empty()) {
             Record& last = runs_.back();
             const SentPacket& first = last.first;
-            const Time distance = packet.sent_ns - first.sent_ns - (last.count - 1) * last.spacing;
-            if (first.block == packet.block && first.object == packet.object && first.bytes == packet.bytes &&
-                first.flags == packet.flags && (last.count == 1 || distance == last.spacing)) {
+            const Time distance = sent_ns - first.sent_ns - (last.count - 1) * last.spacing;
+            if (first.block == block && first.object == object && first.bytes == bytes && first.flags == flags &&
+                (last.count == 1 || distance == last.spacing)) {
                 last.spacing = distance;
                 ++last.count;
                 ++end_;
                 return;
             }
         }
-        push_run(packet, 0, 1);
+        push_run({sent_ns, block, object, bytes, flags}, 0, 1);
     }
     void shorten(std::int64_t by) {
         if ((runs_.front().count -= by) == 0) runs_.pop_front();

@@ -98,8 +98,7 @@ public:
         lost_ += counts;
         far_.lose(counts * tcp.wire_bytes);
         delivered_ += static_cast<double>(sample.acked_bytes);
-        if (slot_ns_ > 0 && slots_ago(before) == slots_ago(newest_ns_))
-            count_turn(tcp, static_cast<double>(sample.acked_bytes), counts);
+        if (slot_ns_ > 0) count_turn(tcp, before, static_cast<double>(sample.acked_bytes), counts);
         if (tcp.one_way_ns < 0) {
             far_.skip();
             stored_ = true;
@@ -139,11 +138,11 @@ private:
             wait = std::max(wait, waits_[place(back)]);
         return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / queue_->share());
     }
-    // What a report told of one slot, by the turn of a trial in which it was sent.
-    void count_turn(const TcpState& tcp, double delivered, double lost) {
+    // What a report told of one slot, by the turn of a trial in which it was sent; `before`: the newest of the report before.
+    void count_turn(const TcpState& tcp, Time before, double delivered, double lost) {
         const Time ago = slots_ago(newest_ns_);
         const PacingLimit::Turn turn = ago < 1 ? PacingLimit::kNoTurn : taken_[place(ago)];
-        if (turn == PacingLimit::kNoTurn || paces_[place(ago)] <= 0) return;
+        if (turn == PacingLimit::kNoTurn || paces_[place(ago)] <= 0 || slots_ago(before) != ago) return;
         SentThen& of = turns_[static_cast<std::size_t>(turn)];
         of.delivered += delivered;
         of.lost += lost;
