@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, Link, Loss, Objects
+from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, EngineResult, Link, Loss, Objects
 from dstcc.engine._testing import rules
 
 from . import net
@@ -450,13 +450,65 @@ def test_linux_61_gives_a_subflow_64_kib_at_a_time():
     """65,428 bytes are 44.8 segments of 1,460: a run of 45 on one subflow, then those of the other. A layer that a page
     of 32 KiB divides may go on both."""
     links = (net.link(12e6, 0.5), net.link(12e6, 0.5))
-    segments = net.live(4000, (net.MSS,), chunk_s=1e-6)
+    segments = net.live(
+        4000, (net.MSS,), chunk_s=1.2e-3
+    )  # 9.7 of 24 Mbit/s: neither subflow's buffer is ever full
     knobs = {"scheduler": "linux-6.1", "parameters": net.windows(400, 400), "duration_s": 60}
     on = net.run("fixed", links, objects=segments, **knobs).objects.subflow
     turns = np.flatnonzero(np.diff(on)) + 1
     runs = np.diff(turns)
     assert len(runs) > 20
     assert (np.abs((runs + 22) % 45 - 22) <= 1).all() and np.mean(runs == 45) > 0.5
+
+
+def test_linux_61_leaves_each_subflow_as_much_unsent_as_the_longest_link_holds():
+    """tcp_notsent_lowat: of endless data a subflow is given a bandwidth-delay product (100 packets) beyond what it has
+    sent, so that both slow starts find all that they can send, overflow their queues and repeat one or two hundred."""
+    links = (net.link(1.2e6, 1.0), net.link(1.2e6, 1.0))
+    result = net.run("newreno", links, objects=net.bulk(), scheduler="linux-6.1", duration_s=40, trace=True)
+    trace = result.trace
+    assert trace is not None
+    data = (trace.event == 0) & (trace.object >= 0)
+    for subflow in (0, 1):
+        numbers = trace.number[data & (trace.sender == subflow)]
+        assert 80 <= len(numbers) - len(np.unique(numbers)) <= 250
+
+
+def sent_by(result: EngineResult) -> dict[int, list[tuple[float, int]]]:
+    """By place in the stream: when which subflow sent that segment."""
+    trace = result.trace
+    assert trace is not None
+    data = (trace.event == 0) & (trace.object >= 0)
+    found: dict[int, list[tuple[float, int]]] = {}
+    columns = trace.order[data], trace.t_ns[data] / 1e9, trace.sender[data]
+    for order, at_s, subflow in zip(*(column.tolist() for column in columns), strict=True):
+        found.setdefault(order, []).append((at_s, subflow))
+    return found
+
+
+@pytest.mark.parametrize("scheduler", ["linux", "linux-6.1"])
+def test_what_linux_gave_a_subflow_stays_with_it_when_tcp_times_out(scheduler):
+    # The first link's ACKs of 6 s are lost: TCP's timeouts go off before the next one comes, and MPTCP, whose timer
+    # counts the 20 s of the second link's round trip, hears nothing of it. No segment is ever sent on both subflows.
+    links = (net.link(1.2e6, 1.0, up_outages_ns=((net.ns(90), net.ns(96)),)), net.link(1.2e6, 20.0))
+    knobs = {"scheduler": scheduler, "parameters": net.windows(90, 1_800), "duration_s": 150}
+    result = net.run("fixed", links, objects=net.bulk(), trace=True, **knobs)
+    assert result.totals.timeouts >= 1
+    assert all(len({subflow for _, subflow in sent}) == 1 for sent in sent_by(result).values())
+
+
+@pytest.mark.parametrize(("rtt_s", "ends"), [(2.0, 10), (4.0, 20)])
+def test_a_subflow_is_stale_for_linux_after_a_round_trip_of_mptcps_timer(rtt_s, ends):
+    # The second link is dark from 20.3 s on. MPTCP's timer counts silence: it ends once, and as many times more as
+    # 0.2 s go into a round trip, each time after 0.2 s or, where more was written meanwhile, the first subflow's timer.
+    # Then that one repeats what the other had, and all is there.
+    links = (net.link(1.2e6, rtt_s), net.link(1.2e6, rtt_s, outages_s=((20.3, 1e6),)))
+    window = round(90 * rtt_s)
+    knobs = {"scheduler": "linux", "parameters": net.windows(window, window), "duration_s": 120}
+    result = net.run("fixed", links, objects=net.live(2000, (net.MSS,), chunk_s=0.02), trace=True, **knobs)
+    both = [sent[1:] for sent in sent_by(result).values() if len({subflow for _, subflow in sent}) > 1]
+    assert 20.3 + 0.2 * ends < min(at_s for later in both for at_s, _ in later) < 20.3 + 10 * rtt_s
+    assert result.totals.delivered_payload_bytes == 2000 * net.MSS
 
 
 def carriers(scheduler: str) -> list[set[int]]:

@@ -15,13 +15,13 @@ constexpr std::size_t kNone = SIZE_MAX;
 
 class Planned final : public Strategy {
 public:
-    Planned(Dispatcher& d, bool ahead, std::int64_t unsent_limit)
+    Planned(Dispatcher& d, bool ahead, bool whole_pieces, Time longest_rtt)
         : d_(d),
           ahead_(ahead),
-          unsent_limit_(unsent_limit),
+          whole_pieces_(whole_pieces),
           queues_(d.outlets()),
           copies_(d.outlets()),
-          retransmission_(d),
+          retransmission_(d, longest_rtt),
           busy_(d.bound()) {}
 
     void handle_release(std::uint32_t object) override { d_.wait(object); }
@@ -38,14 +38,11 @@ public:
         }
     }
 
-    // Another subflow takes over, in the order of the stream.
+    // Another subflow takes over, in the order of the stream; not where a kernel is meant.
     void handle_timeout(std::size_t s) override {
-        for (const Cut& copy : copies_[s]) d_.note_assigned(s, -std::int64_t{copy.bytes});
-        copies_[s].clear();
-        if (queues_[s].empty()) return erase(busy_, s);
+        if (queues_[s].empty()) return;
         const auto to = static_cast<std::size_t>(d_.quickest(d_.fresh()));
         std::deque<Cut>&left = queues_[s], &taken = queues_[to];
-        last_ = kNone;
         for (const Cut& segment : left) {
             d_.note_assigned(s, -segment.bytes);
             d_.note_assigned(to, segment.bytes);
@@ -68,30 +65,34 @@ public:
     void handle_timer() override {
         look_ = kNever;
         if (retransmission_.due() > d_.now()) return;
-        const int idle = retransmission_.handle_timer(
+        const auto [idle, all] = retransmission_.handle_timer(
             d_.now(), [this](std::size_t s) { return d_.sender(s).tcp().packets_out() == 0 && !contains(busy_, s); });
-        if (idle < 0) return;
-        last_ = kNone;  // what is copied grows no more
-        const auto s = static_cast<std::size_t>(idle);
-        retransmission_.each_of_oldest([&](const Cut& segment) {
-            copies_[s].push_back(segment);
-            d_.note_assigned(s, segment.bytes);
-        });
-        insert(busy_, s);
+        if (idle >= 0)
+            retransmission_.each_of_oldest([&](const Cut& segment) { copy(static_cast<std::size_t>(idle), segment); });
+        if (all)
+            retransmission_.each([&](const Cut& segment) {
+                const SubflowSet active = retransmission_.active();
+                const int s = d_.choose(active, active, segment.object, segment.bytes);
+                if (s >= 0) copy(static_cast<std::size_t>(s), segment);
+            });
     }
 
 private:
+    void copy(std::size_t s, const Cut& segment) {
+        last_ = kNone;  // what is copied grows no more
+        copies_[s].push_back(segment);
+        d_.note_assigned(s, segment.bytes);
+        insert(busy_, s);
+    }
+
     // Does a program that writes ahead write more? With deadlines it keeps an eighth of all windows in the connection, as what
-    // is written cannot be given up; without, as much as the link that holds most (tcp_notsent_lowat, where subflows heed it) or
-    // whatever the scheduler takes (`unsent_limit` 0).
+    // is written cannot be given up; without, whatever the scheduler takes.
     bool room_ahead() const {
         const SubflowSet established = d_.established();
-        if (established != 0 && whole_pieces() && !d_.deadlines()) return true;
+        if (!d_.deadlines()) return established != 0;
         std::int64_t windows = 0;
         for (SubflowSet set = established; set != 0; set &= set - 1)
-            windows += d_.deadlines()
-                           ? d_.sender(static_cast<std::size_t>(lowest(set))).tcp().cwnd * d_.transport().mss_bytes
-                           : kWrittenAhead * unsent_limit_;
+            windows += d_.sender(static_cast<std::size_t>(lowest(set))).tcp().cwnd * d_.transport().mss_bytes;
         return established != 0 && kWrittenAhead * d_.planned_payload() <= windows;
     }
 
@@ -107,7 +108,8 @@ private:
     bool choose() {
         if (ahead_ ? !writing_ && (!looks() || !room_ahead()) : d_.usable() == 0) return false;
         std::uint32_t object = written_;
-        const SubflowSet all = d_.fresh() != 0 ? d_.fresh() : d_.established();
+        const SubflowSet fresh = ahead_ ? retransmission_.active() : d_.fresh();
+        const SubflowSet all = fresh != 0 ? fresh : d_.established();
         SubflowSet timely = all;
         if (!begun_ || d_.layer(object).given_up) {
             if (!d_.next_unbound(timely, object)) return false;
@@ -117,7 +119,7 @@ private:
         const std::int64_t piece =
             piece_left_ > 0 ? piece_left_ : std::min(d_.write_left(object), retransmission_.room_for_piece());
         const std::int64_t bytes = !ahead_                          ? std::min(mss, d_.unsent_bytes(object))
-                                   : whole_pieces()                 ? piece
+                                   : whole_pieces_                  ? piece
                                    : last_ != kNone && grows(last_) ? std::min(piece, mss - queues_[last_].back().bytes)
                                                                     : std::min(piece, mss);
         // One that plans ahead stands for a kernel, which knows of no deadlines.
@@ -174,7 +176,6 @@ private:
         last_object_ = object;
     }
 
-    bool whole_pieces() const { return unsent_limit_ == 0; }
     bool grows(std::size_t s) const {
         return ahead_ && last_ == s && !queues_[s].empty() && queues_[s].back().bytes < d_.transport().mss_bytes;
     }
@@ -220,7 +221,7 @@ private:
     std::uint32_t last_object_ = 0;
     bool begun_ = false;    // it has one
     bool writing_ = false;  // amid what it hands over at once, which has room or not as a whole
-    std::int64_t unsent_limit_;
+    bool whole_pieces_;
     std::vector<std::deque<Cut>> queues_;  // per subflow: segments that it was given
     std::vector<std::deque<Cut>> copies_;  // what MPTCP's timer repeats, before these
     Retransmission retransmission_;
@@ -230,8 +231,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, std::int64_t unsent_limit) {
-    return std::make_unique<Planned>(dispatcher, ahead, unsent_limit);
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt) {
+    return std::make_unique<Planned>(dispatcher, ahead, whole_pieces, longest_rtt);
 }
 
 }  // namespace dstcc

@@ -1,6 +1,7 @@
 #include "dispatch/retransmission.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dstcc {
 
@@ -8,11 +9,24 @@ namespace {
 
 // Bytes: SKB_FRAG_PAGE_ORDER; struct mptcp_data_frag, and its alignment; less is no room (mptcp_page_frag_refill()).
 constexpr std::int64_t kPage = 32768, kPieceOverhead = 40, kAlignment = 8, kLeastPiece = 32;
-constexpr double kShortestNs = 2e8;  // TCP_RTO_MIN
+constexpr double kShortestNs = 2e8;                                 // TCP_RTO_MIN
+constexpr int kLeastStale = 4, kMostStale = 254, kMostCount = 255;  // ends of the timer; U8_MAX
 
 }  // namespace
 
-Retransmission::Retransmission(const Dispatcher& d) : d_(d), heard_(d.outlets()) {}
+Retransmission::Retransmission(const Dispatcher& d, Time longest_rtt)
+    : d_(d),
+      stale_count_(static_cast<int>(
+          std::clamp(std::ceil(static_cast<double>(longest_rtt) / (kShortestNs * d.transport().constants.scale)),
+                     double{kLeastStale}, double{kMostStale}))),
+      heard_(d.outlets()) {}
+
+SubflowSet Retransmission::active() const {
+    SubflowSet found = 0;
+    for (SubflowSet set = d_.established(); set != 0; set &= set - 1)
+        if (const auto s = static_cast<std::size_t>(lowest(set)); active(s)) insert(found, s);
+    return found;
+}
 
 std::int64_t Retransmission::room_for_piece() const {
     return (page_left_ < kPieceOverhead + kLeastPiece ? kPage : page_left_ / kAlignment * kAlignment) - kPieceOverhead;
@@ -41,15 +55,20 @@ void Retransmission::handle_ack(Time now, std::size_t s, std::int64_t delivered)
     due_ = sent_.empty() ? kNever : due(now);
 }
 
-// mptcp_pm_subflow_chk_stale(): the timer's first end after news notes it, those that follow count silence.
-void Retransmission::check_stale(std::size_t s) {
+// The timer's first end after news notes it, those that follow count silence. Has the subflow become stale?
+bool Retransmission::check_stale(std::size_t s) {
     Heard& heard = heard_[s];
-    if (heard.stale && heard.then_ns != heard.last_ns) {
+    if (heard.count > 0 && heard.then_ns != heard.last_ns) {
+        heard.count = 0;
         heard.stale = false;
-    } else {
-        heard.stale = true;
-        heard.then_ns = heard.last_ns;
+        return false;
     }
+    heard.then_ns = heard.last_ns;
+    heard.count = std::min(heard.count + 1, kMostCount);
+    if (heard.stale || heard.count <= stale_count_) return false;
+    for (SubflowSet set = active() & ~bit(s); set != 0; set &= set - 1)
+        if (heard_[static_cast<std::size_t>(lowest(set))].count < stale_count_ - 1) heard.stale = true;
+    return heard.stale;
 }
 
 void Retransmission::set_interval(Time now) {
@@ -57,7 +76,7 @@ void Retransmission::set_interval(Time now) {
     interval_ = 0;
     for (std::size_t s = 0; s < heard_.size(); ++s) {
         const Time timer = d_.timer(s);
-        if (heard_[s].stale || timer == kNever) continue;
+        if (heard_[s].count > 0 || timer == kNever) continue;
         interval_ = std::max(interval_, (constants.ticks(timer) - constants.ticks(now)) * constants.jiffy);
     }
     if (interval_ <= 0) interval_ = static_cast<Time>(kShortestNs * constants.scale);

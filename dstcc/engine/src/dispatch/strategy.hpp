@@ -37,9 +37,9 @@ public:
 std::unique_ptr<Strategy> make_stream(Dispatcher& dispatcher);
 // Whole layers: when they are released, or (lanes) when a subflow with room has nothing.
 std::unique_ptr<Strategy> make_assigned(Dispatcher& dispatcher, bool when_released);
-// Segments are given to subflows ahead of their windows: when one with room has nothing, or (`ahead`) as a program writes that
-// keeps up to `unsent_limit` bytes a subflow in the connection.
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, std::int64_t unsent_limit);
+// Segments are given to subflows ahead of their windows: when one with room has nothing, or (`ahead`) as a program writes and
+// a kernel binds it, by segments or by `whole_pieces`.
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt);
 // Everything over every subflow.
 std::unique_ptr<Strategy> make_redundant(Dispatcher& dispatcher);
 

@@ -13,6 +13,12 @@ std::int64_t unsent_limit(const EngineConfig& config) {
     return most;
 }
 
+Time longest_rtt(const EngineConfig& config) {
+    Time longest = 0;
+    for (const LinkConfig& link : config.links) longest = std::max(longest, 2 * longest_delay(link));
+    return longest;
+}
+
 bool some_link_ends(const EngineConfig& config) {
     const auto endless = [](const std::pair<Time, Time>& outage) { return outage.second >= kForeverNs; };
     for (const LinkConfig& link : config.links)
@@ -40,9 +46,10 @@ Connection::Connection(const EngineConfig& config, std::vector<Link>& links, con
     : config_(config),
       remaining_(config.objects.size()),
       headers_(config.objects.size()),
-      sending_({config.transport, config.objects, config.seed, config.slot_ns, count_subflows(config),
-                unsent_limit(config), socket_buffer(config), some_link_ends(config), config.begin_ns, config.ledger},
-               headers_, places.timers, places.paces, places.last, remaining_),
+      sending_(
+          {config.transport, config.objects, config.seed, config.slot_ns, count_subflows(config), unsent_limit(config),
+           socket_buffer(config), longest_rtt(config), some_link_ends(config), config.begin_ns, config.ledger},
+          headers_, places.timers, places.paces, places.last, remaining_),
       receiving_(config.objects, headers_, sending_.domains(), config.transport.header_bytes, places.answers,
                  remaining_) {
     wires_.reserve(links.size());  // transmitters point at them

@@ -5,9 +5,10 @@ namespace dstcc {
 SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
                        Remaining& remaining)
     : Dispatcher(setup.transport, setup.objects,
-                 transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows, setup.send_buffer}),
+                 transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows, setup.send_buffer,
+                                      setup.unsent_limit}),
                  headers, timers, paces, remaining),
-      unsent_limit_(setup.unsent_limit),
+      longest_rtt_(setup.longest_rtt),
       backups_(setup.backups),
       begin_ns_(setup.begin_ns),
       own_timer_(own_timer) {
@@ -34,8 +35,8 @@ void SendingEnd::begin() {
     else if (dispatch == Dispatch::kStream)
         strategy_ = make_stream(*this);
     else
-        strategy_ = make_planned(*this, dispatch != Dispatch::kPlanned,
-                                 dispatch == Dispatch::kPlannedAtOnce ? 0 : unsent_limit_);
+        strategy_ =
+            make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce, longest_rtt_);
     wants_acks_ = strategy_->wants_acks();
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
@@ -112,6 +113,7 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     TcpState& tcp = subflow.sender.tcp();
     if (subflow.sender.established()) {  // an answer to a repeated SYN, or to the ACK of one: that makes the pace anew
         if (!joins(s) || syn_ns < subflow.confirmed_ns) return;
+        if (wants_acks_) strategy_->handle_ack(s, peer_delivered_);
         if (tcp.packets_out() > 0) tcp.syn_repeated = false;
         subflow.sender.handle_join_ack(now_, subflow.confirmed_ns);
         pump(s);
@@ -188,8 +190,9 @@ void SendingEnd::handle_pace(Time now, std::size_t s) {
 }
 
 // What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew. A lane that is a
-// connection of its own has others only as backups, where a link may not come back.
+// connection of its own has others only as backups, where a link may not come back. Linux's MPTCP hears nothing of it.
 void SendingEnd::on_timeout(std::size_t s) {
+    if (wants_acks_) return;
     Outlet& subflow = subflows_[s];
     insert(stale_, s);
     if ((established_ & ~stale_) == 0) return;

@@ -22,8 +22,9 @@ public:
         std::uint64_t seed;
         Time slot_ns;
         std::size_t subflows;
-        std::int64_t unsent_limit;  // bytes of a subflow, for schedulers that plan ahead without deadlines
+        std::int64_t unsent_limit;  // bytes of a subflow that heeds tcp_notsent_lowat
         double send_buffer;         // bytes of memory, of each subflow's socket
+        Time longest_rtt;           // of light
         bool backups;               // some link has an outage without end
         Time begin_ns;              // of the first handshakes
         bool ledger;                // keep what is acknowledged of each layer
@@ -102,7 +103,7 @@ private:
         if (steps_ != nullptr) steps_->note(now_, s, subflows_[s].sender);
     }
 
-    std::int64_t unsent_limit_;
+    Time longest_rtt_;
     bool backups_;
     Time begin_ns_;
     bool wants_acks_ = false;

@@ -48,14 +48,18 @@ constexpr double buffer(Release release) { return release == Release::k6_1 ? 768
 template <Release kRelease>
 class Linux final : public Scheduler {
 public:
-    explicit Linux(const SchedulerSetup& setup) : pace_(setup.paths, 0), send_buffer_(setup.send_buffer) {}
+    explicit Linux(const SchedulerSetup& setup)
+        : pace_(setup.paths, 0),
+          send_buffer_(setup.send_buffer),
+          unsent_limit_(setup.unsent_limit) {}
     Dispatch dispatch() const override {
         return kRelease == Release::k6_1 ? Dispatch::kPlannedAhead : Dispatch::kPlannedAtOnce;
     }
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const bool anew = kRelease == Release::k6_12 && next.write;
-        if ((anew || burst_ <= 0 || (ready & bit_of(last_)) == 0) && !begin(paths, ready, next)) return -1;
+        if ((anew || burst_ <= 0 || (ready & bit_of(last_)) == 0 || full(paths, last_)) && !begin(paths, ready, next))
+            return -1;
         burst_ -= next.bytes;
         return last_;
     }
@@ -66,13 +70,18 @@ private:
             if (double& pace = pace_of(lowest(set)); pace == 0) pace = rate(tcp_of(paths, lowest(set)));
         const int least_linger =
             least(ready, [&](int i) { return queued(paths[static_cast<std::size_t>(i)]) / pace_of(i); });
+        if (full(paths, least_linger)) return false;
         const Path& chosen = paths[static_cast<std::size_t>(least_linger)];
-        if (kRelease == Release::k6_12 && queued(chosen) >= send_buffer_) return false;
         last_ = least_linger;
         burst_ = std::min(kBurst, next.room);
         pace_of(last_) =
             rules::linux_pace(pace_of(last_), queued(chosen), rate(chosen.subflow->tcp()), static_cast<double>(burst_));
         return true;
+    }
+    // sk_stream_memory_free()
+    bool full(const std::vector<Path>& paths, int i) const {
+        const Path& path = paths[static_cast<std::size_t>(i)];
+        return queued(path) >= send_buffer_ || (kRelease == Release::k6_1 && path.assigned_bytes >= unsent_limit_);
     }
     double& pace_of(int i) { return pace_[static_cast<std::size_t>(i)]; }
     static double queued(const Path& path) {
@@ -92,6 +101,7 @@ private:
 
     std::vector<double> pace_;  // bytes per ns; 0: not chosen yet
     double send_buffer_;
+    std::int64_t unsent_limit_;
     int last_ = 0;
     std::int64_t burst_ = 0;  // bytes that the last one may still take
 };

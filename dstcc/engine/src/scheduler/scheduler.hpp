@@ -106,8 +106,9 @@ struct SchedulerSetup {
     const TransportConfig& transport;
     std::uint64_t seed = 1;
     Time slot_ns = 0;
-    std::size_t paths = 1;   // subflows of the connection
-    double send_buffer = 0;  // bytes of memory, of each subflow's socket
+    std::size_t paths = 1;          // subflows of the connection
+    double send_buffer = 0;         // bytes of memory, of each subflow's socket
+    std::int64_t unsent_limit = 0;  // bytes of a subflow, where it heeds tcp_notsent_lowat
 };
 
 // A row of the table of schedulers; the file of each enters it.
