@@ -17,7 +17,7 @@ from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
 
-from dstcc_kernel.source import DEFAULT, release
+from dstcc_kernel.source import DEFAULT, RELEASES, release
 
 from dstcc.scenario import Scenario
 
@@ -44,6 +44,9 @@ SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
 """Bandwidth-delay products by lanes: the shallowest queue takes each lane's initial window and the ACK that ends its
 handshake, a packet to netem. Where it does not, MPTCP falls back to TCP when a connection's first segment is lost."""
 MARS_RTT_S = 400.0
+WIDE_WINDOW = 16 << 20
+"""Bytes of a receiver's window, where nothing is lost: more than two send buffers hold. 6.12 binds all of that
+at once, and in the usual buffer what waits for the other subflow's data leaves no window for more (mptcp_space())."""
 PRIMES = (2, 3, 5)
 """Their roots have nothing in common."""
 
@@ -192,6 +195,9 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
     length_s = cell.length_rtts * cell.rtt_s
     links = [_link(cell, seed, i, cell.rtt_s, cell.loss) for i in range(cell.links)]
     offered = 1.2 * sum(link["rate_bps"] for link in links)
+    at_once = cell.links > 1 and cell.loss == 0 and RELEASES[cell.kernel].scheduler == "linux"
+    wide = at_once and cell.congestion != "fixed"  # whose window never grows into it
+    window = {"receive_buffer_bytes": WIDE_WINDOW} if wide else {}
     return Scenario.model_validate(
         {
             "scenario": {"name": "fidelity", "duration_s": length_s},
@@ -201,7 +207,7 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
                 "loop_to_s": length_s,
             },
             "link": links,
-            "transport": {"congestion": cell.congestion, "initial_cwnd": cell.initial_cwnd},
+            "transport": {"congestion": cell.congestion, "initial_cwnd": cell.initial_cwnd, **window},
             "playout": {"mode": "stall"},
             "run": {"scale": 1, "slot_s": cell.rtt_s if cell.congestion == "fixed" else length_s / 20},
         }

@@ -34,32 +34,11 @@ class Explained(NamedTuple):
 
 
 WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60, kernel="6.1")
-STREAM = Cell("saturated", "newreno", 0.1, 0.0, links=2, kernel="6.12")
-FAR = Cell("saturated", "bbr", 10.0, 1e-3, links=2, length_rtts=600, kernel="6.12")
 THREE = Cell("mission", "newreno", 25.0, 1e-3, 3, bdp_packets=200, length_rtts=28)
 EXPLAINED = {
     **{
         cell.name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
         for cell in (WESTWOOD, WESTWOOD._replace(loss=1e-4, length_rtts=100))
-    },
-    **{
-        STREAM._replace(congestion=name, rtt_s=rtt_s).name: Explained(
-            1.0, 1.35, "Streams over two links on 6.12"
-        )
-        for name, rtt_s in (
-            ("newreno", 0.1),
-            ("newreno", 10.0),
-            ("westwood", 0.1),
-            ("vegas", 0.1),
-            ("bbr", 0.1),
-        )
-    },
-    FAR.name: Explained(0.57, 0.70, "BBR's streams over two links of 10 s"),
-    **{
-        FAR._replace(loss=1e-2, length_rtts=1500, kernel=kernel).name: Explained(
-            least, most, "BBR's streams over two links of 10 s"
-        )
-        for kernel, least, most in (("6.12", 0.48, 0.60), ("6.1", 0.49, 0.64))
     },
     THREE.name: Explained(1.05, 1.25, "NewReno's stream over three links"),
 }
