@@ -395,6 +395,31 @@ def test_blocks_are_planned_again_where_losses_have_risen_by_a_quarter(apart: in
     assert (planned[1] > planned[0]) is again
 
 
+def test_what_no_fresh_packet_can_make_good_is_insured_the_less_the_longer_losses_were_heard_of() -> None:
+    # Light takes 4 s, so that a fresh packet arrives 12 s after the lost one was sent. 3 of 100 are lost all the time.
+    steady = tuple((number, 1) for number in range(33, 1100, 33))
+    channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=steady)
+    insured, answered = (
+        run(
+            live(120, (8 * MSS,), playout_s=playout_s),
+            channel,
+            repair=None,
+            chunks=5,
+            congestion="paced",
+            drop_late=True,
+        ).coding.planned_packets  # type: ignore[union-attr]
+        for playout_s in (11.9, 12.1)
+    )
+    # a = 1/2 at first: phi = 1 + 39 / (0.5 / 0.03 + 1) = 3.2 instead of 1.
+    assert insured[0] > answered[0]
+    # Heard of for over 12 round trips a is 6.5: phi = 1 + 39 / (6.5 / 0.03 + 1) = 1.2.
+    assert answered[-1] <= insured[-1] < insured[0]
+    # As much is planned for all where the sender's law has no reports.
+    assert (
+        planned_of(0.0, 11.9, congestion="open-loop")[0] == planned_of(0.0, 12.1, congestion="open-loop")[0]
+    )
+
+
 def test_losses_that_come_together_get_more_repair_than_as_many_apart() -> None:
     # One in 20 packets is lost, each by itself or eight in a row: blocks of 40 and their repair lose 2 or 3 each, or
     # 8 or none. By chance the variance of their number would be 40 x 0.05 x 0.95 = 1.9.
@@ -595,14 +620,14 @@ def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> 
 def test_before_it_was_heard_of_a_path_over_nodes_gets_a_seventh_of_repair_at_most() -> None:
     on = link(rate_bps=1.2e6, rtt_s=8.0)
     way = relayed(on, 1.2e6, 10**7)
-    alone, over = (planned_on(one, playout_s=7.0, drop_late=True) for one in (on, way))
+    alone, over = (planned_on(one, playout_s=12.1, drop_late=True) for one in (on, way))
     assert alone[0] >= 3 and over[0] == 1  # 1.15 x 10 packets are 11
     # Once 512 packets were heard of, the share of losses is known.
     lossy = relayed(replace(on, loss=Loss("packet", 0.1)), 1.2e6, 10**7)
-    longer = live(100, (10 * MSS,), playout_s=7.0)
+    longer = live(100, (10 * MSS,), playout_s=12.1)
     coding = run(longer, lossy, repair=None, chunks=1, congestion="paced", drop_late=True).coding
     assert coding is not None
-    assert coding.planned_packets[:6].max() == 1 and coding.planned_packets[-8:].min() >= 6
+    assert coding.planned_packets[0] == 1 and coding.planned_packets[-8:].min() >= 6
 
 
 def test_what_is_to_come_is_counted_whole_where_not_all_fits() -> None:

@@ -285,6 +285,28 @@ def test_auto_protects_what_goes_though_nothing_is_left_for_it() -> None:
     )  # where it is carried in part, its own bytes are the price
 
 
+def test_auto_insures_a_probability_of_which_it_is_not_sure() -> None:
+    # k = 200, p = (3 + 27) / (100 + 900) = 0.03, a = 1/2: phi = 1 + 199 / (0.5 / 0.03 + 1) = 1 + 199 x 3 / 53. What is
+    # chosen gains as the last packets of a Beta(a, a (1 - p) / p) do: no step is left that gains 1e-4 a packet.
+    losses = heard(873, 27)
+    bursts = 1 + 199 * 3 / 53
+    (sure,), (unsure,) = (coding.plan([(10, 200, 1.0)], 1e6, losses, sure=a) for a in (float("inf"), 0.5))
+    kept = [1 - coding.object_loss(10, 200, r, losses.share, bursts=bursts) for r in range(201)]
+    assert sure < 20 < 3 * sure < unsure
+    assert all(kept[r] - kept[unsure] <= 1e-4 * (r - unsure) for r in range(unsure + 1, 201))
+    assert kept[unsure] - kept[unsure - 1] > 0
+    # The surer, the less.
+    found = [coding.plan([(10, 200, 1.0)], 1e6, losses, sure=a)[0] for a in (0.5, 2.0, 8.0, 1e9)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == sure
+    # Where more is lost, here 0.2, a / p stays that of 0.03.
+    often, same = heard(797, 217), 1 + 199 / (0.5 / 0.03 + 1)
+    (many,) = coding.plan([(10, 200, 1.0)], 1e6, often, sure=0.5)
+    kept = [1 - coding.object_loss(10, 200, r, often.share, bursts=same) for r in range(201)]
+    assert many < 200
+    assert all(kept[r] - kept[many] <= 1e-4 * (r - many) for r in range(many + 1, 201))
+
+
 def test_auto_sends_nothing_beyond_what_the_code_has_room_for() -> None:
     assert coding.plan([(10, 0, 1.0), (10, 100, 1.0)], 1_000.0, heard(0, 0))[0] == 0  # nothing to repair
 

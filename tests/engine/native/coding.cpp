@@ -86,11 +86,11 @@ private:
 
 // Layers of (objects, source packets, bytes of a packet) each.
 std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::int64_t, double>>& layers, double bytes,
-                               const LossHeard& losses, double final_share) {
+                               const LossHeard& losses, double final_share, double sure) {
     std::vector<PlannedLayer> planned;
     for (const auto& [objects, source, packet_bytes] : layers)
         planned.push_back({objects, source, static_cast<double>(source) * packet_bytes, packet_bytes, 65'535, 1});
-    return RepairRule().plan(planned, bytes, losses, final_share);
+    return RepairRule().plan(planned, bytes, losses, final_share, sure);
 }
 
 // A rule of ltp with the configuration that it looks at.
@@ -220,7 +220,8 @@ void bind_coding(py::module_& engine) {
         py::arg("objects"), py::arg("source"), py::arg("repair"), py::arg("share"), py::arg("bursts") = 1.0,
         py::arg("words") = 1);
     m.def("fresh", [](std::int64_t missing, double share) { return RepairRule().fresh(missing, share); });
-    m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("final_share") = 1.0);
+    m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("final_share") = 1.0,
+          py::arg("sure") = std::numeric_limits<double>::infinity());
     py::class_<LtpRule>(m, "LtpRule")
         .def(py::init<const std::string&, std::vector<double>, std::vector<double>, bool>(), py::arg("law"),
              py::arg("shares") = std::vector<double>(), py::arg("table") = std::vector<double>(),

@@ -65,8 +65,8 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
 }
 
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
-                                           const LossHeard& losses, double final_share) {
-    const double share = std::min(losses.share(), kMostShare), bursts = losses.bursts();
+                                           const LossHeard& losses, double final_share, double sure) {
+    const double share = std::min(losses.share(), kMostShare);
     std::vector<std::vector<Step>> steps(layers.size());
     std::vector<std::size_t> at(layers.size(), 0);
     double all = 0;
@@ -74,7 +74,10 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         const PlannedLayer& layer = layers[m];
         const auto weight = static_cast<double>(layers.size() - m);
         if (layer.source > 0) all += weight;
-        const double mean = static_cast<double>(layer.source) * share / (1 - share);
+        const auto source = static_cast<double>(layer.source);
+        const double bursts =
+            std::max(losses.bursts(), 1 + (source - 1) / (sure / std::min(share, LossHeard().share()) + 1));
+        const double mean = source * share / (1 - share);
         const double reach = mean + kReach * std::sqrt(mean * bursts) + kReach * bursts;
         const auto most =
             layer.source == 0 ? 0 : std::min(layer.most_repair, static_cast<std::int64_t>(std::ceil(reach)));

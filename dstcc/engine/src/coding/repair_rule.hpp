@@ -11,6 +11,9 @@
 // Where a block has W code words, that is a word's, of k / W, r / W and phi / W (at least 1), and an object is lost unless it
 // is lost by none of them: q(r) = 1 - (1 - q_word(r / W))^W.
 //
+// Of a p that may soon be another the deviation is p / sqrt(a), as of Beta(a, a (1 - p) / p); beyond the p before any feedback, p0, the
+// sum of its parameters stays a / p0, as a p so high falls as well as it rises. Then phi is 1 + (k - 1) / (a / min(p, p0) + 1) at least.
+//
 // The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k) + bytes(r) and gets the
 // share f = min(1, what those below left / S). A chunk's layer m counts with all below it, so the expected weight is
 //
@@ -26,6 +29,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "coding/loss_heard.hpp"
@@ -45,9 +49,9 @@ public:
     // `worth`: of the whole weight of a period, what a packet must gain.
     explicit RepairRule(double worth = 1e-4) : worth_(worth) {}
     // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound). `final_share`: of the q that remains
-    // nothing else makes good such a share.
+    // nothing else makes good such a share. `sure`: a.
     std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
-                                   double final_share = 1);
+                                   double final_share = 1, double sure = std::numeric_limits<double>::infinity());
     // q(r).
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
     // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most.

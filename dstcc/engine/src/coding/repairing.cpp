@@ -1,5 +1,6 @@
 // What a block needs beside its source packets: planned when it is closed, and more when losses leave it short.
 #include <cmath>
+#include <limits>
 
 #include "coding/sending_end.hpp"
 #include "coding/setup.hpp"
@@ -11,6 +12,7 @@ namespace {
 constexpr float kRisen = 1.25F;       // losses: repair is planned again
 constexpr double kFinal = 1e-3;       // a share for which fresh packets do not make good what repair does not
 constexpr double kUnproven = 1.15;    // of the source's bytes
+constexpr double kSure = 0.5;         // before any feedback; after a round trip of it, twice as much
 constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
 
 }  // namespace
@@ -42,7 +44,9 @@ void CodedSendingEnd::take_heard(std::size_t s) {
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
     losses_.arrived(heard.packets);
     over.heard += heard.packets;
+    first_heard_ns_ = std::min(first_heard_ns_, heard.first_ns);
     over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
+    last_heard_ns_ = std::max(last_heard_ns_, heard.last_ns);
     over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
     over.delivered_bytes += heard.bytes;
     if (heard.block == kNoBlock) return;
@@ -89,7 +93,9 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
+    first_heard_ns_ = std::min(first_heard_ns_, packet.sent_ns);
     over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
+    last_heard_ns_ = std::max(last_heard_ns_, packet.sent_ns);
     over.heard_to_ns = std::max(over.heard_to_ns, packet.sent_ns);
     if (!fate.lost) over.delivered_bytes += packet.bytes;
     if (fate.known) note_stay(over, packet.sent_ns, packet.bytes, fate.lost);
@@ -245,6 +251,16 @@ double CodedSendingEnd::final_share(std::uint32_t block) const {
     return fresh_packets_count(deadline - now_, longest) ? kFinal : 1;
 }
 
+// How sure the share of losses is (coding/repair_rule.hpp): the surer, the longer it was heard of. Only what can never be made good is
+// insured: where a fresh packet, which leaves a round trip behind the lost one, always comes too late. As kRisen, for laws with reports.
+double CodedSendingEnd::sure() const {
+    const Time light = least_light_ns_;
+    if (!deadlines_ || longest_wait_ns_ >= 3 * light || !subflows_[0].flight.wants_reports())
+        return std::numeric_limits<double>::infinity();
+    const auto heard = static_cast<double>(std::max<Time>(last_heard_ns_ - first_heard_ns_, 0));
+    return kSure * (1 + heard / (2 * static_cast<double>(light)));
+}
+
 // Of what the paths carry, with no more than kUnproven of the source's bytes for those over nodes of which nothing was heard: their lines
 // further on may be slower.
 double CodedSendingEnd::proven(const std::vector<PlannedLayer>& layers, double bytes) const {
@@ -266,7 +282,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
     const double bytes = proven(layers, carried * static_cast<double>(usable));
-    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share(first));
+    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share(first), sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {

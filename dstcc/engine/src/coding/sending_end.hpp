@@ -298,6 +298,7 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     double final_share(std::uint32_t block) const;
+    double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
@@ -393,6 +394,7 @@ private:
     std::deque<std::uint32_t> closed_;  // of these, the closed ones
     float least_share_ = kNoShare;      // that repair of one of these was planned for, at most
     LossHeard losses_;
+    Time first_heard_ns_ = kNever, last_heard_ns_ = 0;  // when the packets were sent of which anything was heard
     RepairRule rule_;
     LogHistogram waits_;
     std::int64_t backlog_ = 0;  // released, neither sent nor given up
