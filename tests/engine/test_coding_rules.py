@@ -117,6 +117,21 @@ def test_fresh_packets_are_too_few_once_in_a_hundred_times(missing: int, share: 
     assert coding.fresh(missing, share) == packets
 
 
+@pytest.mark.parametrize(
+    ("share", "times", "packets"),
+    [
+        (0.09, 1, 2),  # 0.0081
+        (0.09, 2, 1),  # one is lost twice in a row 0.0081 times
+        (0.2, 2, 2),  # 0.04 and 0.04: 0.0016; of one each 0.04
+        (0.2, 3, 1),  # 0.008
+    ],
+)
+def test_fresh_packets_that_can_be_sent_again_may_be_too_few_more_often(
+    share: float, times: int, packets: int
+) -> None:
+    assert coding.fresh(1, share, times) == packets
+
+
 def arrive(n: int, lost: int, share: Fraction) -> Fraction:
     """The probability that so many of n are lost."""
     return comb(n, lost) * share**lost * (1 - share) ** (n - lost)

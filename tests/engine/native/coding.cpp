@@ -219,7 +219,10 @@ void bind_coding(py::module_& engine) {
         },
         py::arg("objects"), py::arg("source"), py::arg("repair"), py::arg("share"), py::arg("bursts") = 1.0,
         py::arg("words") = 1);
-    m.def("fresh", [](std::int64_t missing, double share) { return RepairRule().fresh(missing, share); });
+    m.def(
+        "fresh",
+        [](std::int64_t missing, double share, int times) { return RepairRule().fresh(missing, share, times); },
+        py::arg("missing"), py::arg("share"), py::arg("times") = 1);
     m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("final_share") = 1.0,
           py::arg("sure") = std::numeric_limits<double>::infinity());
     py::class_<LtpRule>(m, "LtpRule")

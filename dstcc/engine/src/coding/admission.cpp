@@ -30,8 +30,8 @@ bool Admission::begin(Time now, Time longest, Time ends, const std::vector<Path>
     for (const Path& path : paths) add_path(path, path.rate > 0 ? path.rate : sum / known);
     admitted_.assign(at_.size(), 0);
     total_ = 0;
-    later_ =
-        (spare_[step_before(now + 2 * longest_)] - spare_[step_before(now + longest_)]) / static_cast<double>(longest_);
+    const Time to = std::max(std::min(now + 2 * longest_, ends), now), from = std::max(to - longest_, now);
+    later_ = to > from ? (spare_[step_before(to)] - spare_[step_before(from)]) / static_cast<double>(to - from) : 0;
     const std::size_t last = step_before(std::max(ends, now));
     std::fill(spare_.begin() + static_cast<std::ptrdiff_t>(last), spare_.end(), spare_[last]);
     return true;

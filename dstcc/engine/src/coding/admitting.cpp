@@ -26,14 +26,7 @@ void CodedSendingEnd::plan_ahead() {
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);
     next_plan_ns_ = now_ + interval;
     if (nothing_to_choose(interval)) return admission_.forget();
-    std::vector<Admission::Path> paths;
-    const SubflowSet silent = established_ & ~heard();
-    for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (const Subflow& subflow = subflows_[s]; !contains(silent, s))
-            paths.push_back({subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0,
-                             subflow.one_way_ns(), &subflow.clock,
-                             subflow.storage.limits() ? &subflow.storage : nullptr});
-    if (!admission_.begin(now_, longest_wait_ns_, ends_ns_, paths)) return;
+    if (!look_over_contacts(admission_)) return;
     const std::vector<double> comes = released_rates();
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {
         admission_.begin_layer();
@@ -41,6 +34,27 @@ void CodedSendingEnd::plan_ahead() {
         admission_.expect(comes[layer]);
     }
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
+}
+
+bool CodedSendingEnd::look_over_contacts(Admission& ahead) const {
+    std::vector<Admission::Path> paths;
+    const SubflowSet silent = established_ & ~heard();
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (const Subflow& subflow = subflows_[s]; !contains(silent, s))
+            paths.push_back({subflow.plan, subflow.flight.rate(), subflow.up ? subflow.out.queue_ns(now_) : 0,
+                             subflow.one_way_ns(), &subflow.clock,
+                             subflow.storage.limits() ? &subflow.storage : nullptr});
+    const bool all = released_ == objects_.size();
+    const Time ends = all ? std::min(ends_ns_, objects_.deadline_ns.back()) : ends_ns_;
+    return ahead.begin(now_, longest_wait_ns_, ends, paths);
+}
+
+// Bytes in a nanosecond that the paths bring on average, by their contacts where these are known and there are deadlines.
+double CodedSendingEnd::carried() const {
+    if (plans()) return admission_.later() > 0 ? admission_.later() : rate_;
+    if (transport_.handshake || !deadlines_ || longest_wait_ns_ > kMostWait) return rate_;
+    Admission ahead;
+    return look_over_contacts(ahead) && ahead.later() > 0 ? ahead.later() : rate_;
 }
 
 // Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the

@@ -147,27 +147,28 @@ void RepairRule::plan_beyond(const std::vector<PlannedLayer>& layers, double byt
 }
 
 // Are more than n - missing of n lost so rarely? Beyond their mean the terms fall at least as fast as a geometric series.
-bool RepairRule::is_enough(std::int64_t n, std::int64_t missing, double share) {
+bool RepairRule::is_enough(std::int64_t n, std::int64_t missing, double share, double rarely) {
     const double odds = share / (1 - share), is_lost = std::log(share), arrives = std::log1p(-share);
     double too_few = 0;
     for (std::int64_t lost = n - missing + 1; lost <= n; ++lost) {
         const double chance = std::exp(log_choose(n, lost) + static_cast<double>(lost) * is_lost +
                                        static_cast<double>(n - lost) * arrives);
         too_few += chance;
-        if (too_few > kRarely) return false;
+        if (too_few > rarely) return false;
         const double falls = odds * static_cast<double>(n - lost) / static_cast<double>(lost + 1);
-        if (falls < 1 && too_few + chance * falls / (1 - falls) <= kRarely) return true;
+        if (falls < 1 && too_few + chance * falls / (1 - falls) <= rarely) return true;
     }
     return true;
 }
 
 // The more are sent, the more arrive: the least number is between one that is too few and one that is enough.
-std::int64_t RepairRule::fresh(std::int64_t missing, double share) {
+std::int64_t RepairRule::fresh(std::int64_t missing, double share, int times) {
     share = std::min(share, kMostShare);
+    const double rarely = times == 1 ? kRarely : std::pow(kRarely, 1.0 / times);
     std::int64_t few = missing - 1, enough = 4 * missing + 16;
     while (enough - few > 1) {
         const std::int64_t n = few + (enough - few) / 2;
-        (is_enough(n, missing, share) ? enough : few) = n;
+        (is_enough(n, missing, share, rarely) ? enough : few) = n;
     }
     return enough;
 }

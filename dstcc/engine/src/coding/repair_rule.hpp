@@ -54,8 +54,9 @@ public:
                                    double final_share = 1, double sure = std::numeric_limits<double>::infinity());
     // q(r).
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
-    // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most.
-    std::int64_t fresh(std::int64_t missing, double share);
+    // The least number of packets of which fewer than `missing` arrive so rarely that so many times one after another it happens once
+    // in a hundred times, at most.
+    std::int64_t fresh(std::int64_t missing, double share, int times = 1);
 
 private:
     struct Step {
@@ -67,7 +68,7 @@ private:
     }
     static void plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
                             const std::vector<std::vector<Step>>& steps, std::vector<std::size_t>& at);
-    bool is_enough(std::int64_t n, std::int64_t missing, double share);
+    bool is_enough(std::int64_t n, std::int64_t missing, double share, double rarely);
     double log_choose(std::int64_t n, std::int64_t x);
     double worth_;
     std::vector<double> log_factorial_{0.0};

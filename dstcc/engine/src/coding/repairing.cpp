@@ -11,6 +11,7 @@ namespace {
 
 constexpr float kRisen = 1.25F;       // losses: repair is planned again
 constexpr double kFinal = 1e-3;       // a share for which fresh packets do not make good what repair does not
+constexpr int kMostRounds = 4;        // round trips that are counted
 constexpr double kUnproven = 1.15;    // of the source's bytes
 constexpr double kSure = 0.5;         // before any feedback; after a round trip of it, twice as much
 constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
@@ -237,18 +238,38 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     return layer;
 }
 
-// Of what a block's repair does not bring back, what fresh packets do not either: little, where there are round trips for them over
-// whichever path. Where paths come and go there need not be.
-double CodedSendingEnd::final_share(std::uint32_t block) const {
-    const Time deadline = objects_.deadline_ns[map_.member(block, 0)];
-    if (deadline == kNever) return 1;
-    Time longest = 0;
-    for (const Subflow& subflow : subflows_) {
-        const ContactPlan& plan = *subflow.plan;
-        if (subflow.clock.over_nodes() || !plan.down().outages().empty() || !plan.up().outages().empty()) return 1;
-        longest = std::max(longest, subflow.one_way_ns());
+// Of what a block's repair does not bring back, what fresh packets do not either: little, where there were round trips for them when
+// its repair was planned first. What was under way then is answered no later for being planned again.
+double CodedSendingEnd::final_share(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    if (block.planned < 0) block.goes_round = round_trips(objects_.deadline_ns[map_.member(number, 0)]) >= kRounds;
+    return block.goes_round ? kFinal : 1;
+}
+
+// For how many there is time by the plan before what leaves last must be there, each over the slowest of the paths that are there first;
+// kMostRounds at most. None in which an answer waits for its contact: reports after a long silence do not name all. Over nodes nobody
+// knows.
+int CodedSendingEnd::round_trips(Time deadline) const {
+    if (deadline == kNever) return 0;
+    Time at = now_;
+    for (int rounds = 0;; ++rounds) {
+        Time from = kNever, arrives = 0;
+        bool rests = false;
+        for (const Subflow& subflow : subflows_) {
+            if (subflow.clock.over_nodes()) return 0;
+            const ContactPlan::Contact contact = subflow.plan->contact(at);
+            if (!contact.up && contact.change_ns >= kNever - at) continue;
+            const Time opens = contact.up ? at : at + contact.change_ns;
+            if (opens > from) continue;
+            if (opens < from) arrives = 0, rests = false;
+            from = opens;
+            arrives = std::max(arrives, opens + subflow.one_way_ns());
+            rests = rests || subflow.clock.answer_rests(opens) > 0;
+        }
+        if (from == kNever || arrives > deadline) return std::max(rounds - 1, 0);
+        if (rounds == kMostRounds || rests) return rounds;
+        at = arrives + (arrives - from);
     }
-    return fresh_packets_count(deadline - now_, longest) ? kFinal : 1;
 }
 
 // How sure the share of losses is (coding/repair_rule.hpp): the surer, the longer it was heard of. Only what can never be made good is
@@ -277,11 +298,10 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     const auto first = static_cast<std::uint32_t>(period * map_.layers());
     for (std::uint32_t m = 0; m < map_.layers(); ++m) layers.push_back(needs(first + m));
     refresh_paths();
-    const double carried = admission_.later() > 0 ? admission_.later() : rate_;
     // Where all of a chunk must leave before the next is captured, no more.
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
-    const double bytes = proven(layers, carried * static_cast<double>(usable));
+    const double bytes = proven(layers, carried() * static_cast<double>(usable));
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share(first), sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
@@ -326,7 +346,8 @@ void CodedSendingEnd::review(std::uint32_t number) {
         const Supply word = supply(number, w);
         if (word.coming >= word.needs) continue;
         if (!reachable(last_deadline(number, true))) return end(number);
-        want(number, w, std::min(rule_.fresh(word.needs - word.coming, losses_.share()), word.room));
+        const int rounds = 1 + round_trips(next_deadline(number, true, now_ + least_light_ns_));
+        want(number, w, std::min(rule_.fresh(word.needs - word.coming, losses_.share(), rounds), word.room));
     }
 }
 

@@ -64,8 +64,9 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    bool guessed = false;  // of some of its packets nobody says which arrived
-    float share = 0;       // of losses, that its repair was planned for
+    bool goes_round = false;  // there were round trips for fresh packets when its repair was planned first
+    bool guessed = false;     // of some of its packets nobody says which arrived
+    float share = 0;          // of losses, that its repair was planned for
 };
 
 // Of a code word, in blocks of several.
@@ -226,6 +227,8 @@ private:
     // coding/admitting.cpp
     bool plans() const;
     void plan_ahead();
+    bool look_over_contacts(Admission& ahead) const;
+    double carried() const;
     bool nothing_to_choose(Time interval) const;
     std::vector<double> released_rates() const;
     double wire_bytes(std::int64_t payload) const;
@@ -297,7 +300,8 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
-    double final_share(std::uint32_t block) const;
+    double final_share(std::uint32_t block);
+    int round_trips(Time deadline) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
