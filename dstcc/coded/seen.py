@@ -42,6 +42,8 @@ class Mission:
     """(K, subflows): one-way propagation delays."""
     rate_bytes: Float64Array
     """(K, subflows): the links' rates in bytes a second, with which the sender is configured."""
+    outages_s: tuple[tuple[tuple[float, float], ...], ...] = ()
+    """Of each subflow, as planned; empty where the planner goes by none."""
 
     @property
     def trials(self) -> int:

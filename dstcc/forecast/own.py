@@ -32,6 +32,7 @@ from dstcc.engine.coded_stepper import (
 from dstcc.engine.config import NEVER_NS, subflow_links
 from dstcc.frozen import dataclass
 from dstcc.learn.policies.controller import Controller, Decided, read_policy
+from dstcc.scenario.fields import NS_PER_S
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
 from .inputs import span_rtts
@@ -146,7 +147,11 @@ def own_mission(config: EngineConfig) -> Mission:
     light_ns = min(max(config.links[i].delay_ns) for i in links)
     captured_ns = config.begin_ns + 2 * light_ns
     mission = mission_of([config], config.objects.layers, links, captured_ns=captured_ns)
-    return replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes))
+    outages_s = tuple(
+        tuple((start / NS_PER_S, stop / NS_PER_S) for start, stop in config.links[i].outages_ns)
+        for i in links
+    )
+    return replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes), outages_s=outages_s)
 
 
 class Automatic:
@@ -189,7 +194,7 @@ class OwnDecider:
 
     def decide(self, shown: Shown) -> RepairDecision:
         """At the end of a slot."""
-        seen = self._thinned(_of_what_is_heard(seen_of(shown, self.mission), shown))
+        seen = self._thinned(_of_what_is_heard(self._by_contacts(seen_of(shown, self.mission)), shown))
         self._watch(seen)
         # Losses in a queue further on are the sender's own doing, and no channel's.
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
@@ -216,6 +221,16 @@ class OwnDecider:
         most = self._forecaster.within["packets"][1]
         share = np.minimum(1.0, most / np.maximum(seen.heard, 1.0))
         return replace(seen, heard=seen.heard * share, lost=seen.lost * share, runs=seen.runs * share)
+
+    def _by_contacts(self, seen: Seen) -> Seen:
+        """With the pace that paths have on average, by the plan, while what the planner counts on leaves."""
+        span = 2 * float(self.mission.playout_s[0])
+        now = float(seen.time_s[0])
+        away = [
+            sum(max(min(stop, now + span) - max(start, now), 0.0) for start, stop in outages)
+            for outages in self.mission.outages_s
+        ]
+        return replace(seen, pace_bytes=seen.pace_bytes * (1 - np.array(away) / span))
 
     def _watch(self, seen: Seen) -> None:
         heard, sent = seen.heard[0], seen.sent_s[0]

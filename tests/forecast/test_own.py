@@ -336,6 +336,15 @@ def wild(number: int) -> float:
     return 3.0 if number < 40 else 90.0
 
 
+def test_a_pace_counts_for_the_share_of_the_time_that_its_line_is_there() -> None:
+    """From 120 s on, for two waits of 130 s: of 260 s one line is away for 65 before 305 s, and 35 from 345 on."""
+    config = config_of(STEADY, of_link={"outages": [[0, 100], [240, 305], [345, 1000]]})
+    steady = config_of(STEADY).links[0]
+    mission = own_mission(replace(config, links=(*config.links, steady)))
+    seen = OwnDecider(forecaster(), mission)._by_contacts(seen_of(Slot(0, 3.0, pace_bps=EVEN), mission))
+    assert seen.pace_bytes[0] == pytest.approx([125_000 / 8 * 160 / 260, 125_000 / 8])
+
+
 def test_who_begins_to_plan_late_believes_what_one_would_that_heard_all() -> None:
     late, whole = two_links(), two_links()
     early = Forecasting(forecaster())
