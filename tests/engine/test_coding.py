@@ -647,11 +647,14 @@ def test_what_was_under_way_is_answered_no_later_for_being_planned_again() -> No
     assert coding.planned_packets[10:20].max() <= 3
 
 
-@pytest.mark.parametrize(("dark", "planned"), [(False, 1), (True, 0)])
-def test_repair_of_stored_video_is_planned_for_what_its_contacts_bring(dark: bool, planned: int) -> None:
+@pytest.mark.parametrize(("chunks", "dark", "planned"), [(600, False, 1), (600, True, 0), (1, False, 1)])
+def test_repair_of_stored_video_is_planned_for_what_its_contacts_bring(
+    chunks: int, dark: bool, planned: int
+) -> None:
     """A chunk of a packet a second on a line for 2.5, with room for a packet of repair. Of 30 s it is there for 10:
-    0.8 packets a second, of which repair would take half for three in a hundred."""
-    objects = live(600, (MSS,), playout_s=4)
+    0.8 packets a second, of which repair would take half for three in a hundred. Until the first is there, 1.5 s,
+    nothing can be; what goes then counts whole, though a lone chunk has only 5 s."""
+    objects = live(chunks, (MSS,), playout_s=4)
     stored = replace(objects, release_ns=0 * objects.release_ns)
     away = tuple((30.0 * k + 10, 30.0 * k + 30) for k in range(21)) if dark else ()
     on = link(rate_bps=2.5 * 1500 * 8, rtt_s=3.0, outages_s=away)

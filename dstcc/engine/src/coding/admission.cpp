@@ -30,7 +30,9 @@ bool Admission::begin(Time now, Time longest, Time ends, const std::vector<Path>
     for (const Path& path : paths) add_path(path, path.rate > 0 ? path.rate : sum / known);
     admitted_.assign(at_.size(), 0);
     total_ = 0;
-    const Time to = std::max(std::min(now + 2 * longest_, ends), now), from = std::max(to - longest_, now);
+    Time light = kNever;
+    for (const Path& path : paths) light = std::min(light, path.light_ns);
+    const Time to = std::min(now + 2 * longest_, ends), from = std::max(to - longest_, now + light);
     later_ = to > from ? (spare_[step_before(to)] - spare_[step_before(from)]) / static_cast<double>(to - from) : 0;
     const std::size_t last = step_before(std::max(ends, now));
     std::fill(spare_.begin() + static_cast<std::ptrdiff_t>(last), spare_.end(), spare_[last]);
