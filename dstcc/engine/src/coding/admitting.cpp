@@ -52,17 +52,21 @@ bool CodedSendingEnd::look_over_contacts(Admission& ahead) const {
 // Bytes in a nanosecond that the paths bring on average, by their contacts where these are known and there are deadlines.
 double CodedSendingEnd::carried() const {
     if (plans()) return admission_.later() > 0 ? admission_.later() : rate_;
-    if (transport_.handshake || !deadlines_ || longest_wait_ns_ > kMostWait) return rate_;
+    if (transport_.handshake || !deadlines_ || longest_wait_ns_ > kMostWait || never_away()) return rate_;
     Admission ahead;
     return look_over_contacts(ahead) && ahead.later() > 0 ? ahead.later() : rate_;
+}
+
+bool CodedSendingEnd::never_away() const {
+    return std::all_of(subflows_.begin(), subflows_.end(),
+                       [](const Subflow& subflow) { return subflow.plan->down().outages().empty(); });
 }
 
 // Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the
 // source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time; the less so the more
 // round trips there are for repair.
 bool CodedSendingEnd::nothing_to_choose(Time interval) const {
-    for (const Subflow& subflow : subflows_)
-        if (!subflow.plan->down().outages().empty()) return false;
+    if (!never_away()) return false;
     for (std::size_t layer = 0; layer < map_.layers(); ++layer)
         if (!levels_[map_.layers() + layer].objects.empty()) return false;
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;

@@ -229,6 +229,7 @@ private:
     void plan_ahead();
     bool look_over_contacts(Admission& ahead) const;
     double carried() const;
+    bool never_away() const;
     bool nothing_to_choose(Time interval) const;
     std::vector<double> released_rates() const;
     double wire_bytes(std::int64_t payload) const;
