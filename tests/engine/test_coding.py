@@ -658,7 +658,7 @@ def test_repair_of_stored_video_is_planned_for_what_its_contacts_bring(
     stored = replace(objects, release_ns=0 * objects.release_ns)
     away = tuple((30.0 * k + 10, 30.0 * k + 30) for k in range(21)) if dark else ((1000.0, 1001.0),)
     on = link(rate_bps=2.5 * 1500 * 8, rtt_s=3.0, outages_s=away)
-    coding = run(stored, on, repair=None, chunks=1, drop_late=True).coding
+    coding = run(stored, on, repair=None, chunks=1, drop_late=True, layer_first=False).coding
     assert coding is not None
     assert coding.planned_packets[0] == planned
 
