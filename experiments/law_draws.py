@@ -4,9 +4,9 @@
 
 The logarithm of a loss probability is a Gauss-Markov process (of first order, in continuous time): mean, standard
 deviation and memory are those of the scenario's own table, at the times of that table; the uplink's stands as far above
-as there on average. No probability is above a half. Each draw is that of NumPy's generator of its number, and its packets are
-lost by the same seed. On draws 1000 to 1023 rules of `dstcc` were chosen. Printed are means of `weighted_layers` over draws, and paired differences to `gru-mpc`, with
-95 % intervals.
+as there on average. No probability is above a half. Each draw is that of NumPy's generator of its number, and its
+packets are lost by the same seed. On draws 1000 to 1023 rules of `dstcc` were chosen. Printed are means of
+`weighted_layers` over draws, and paired differences to `gru-mpc`, with 95 % intervals.
 """
 
 from __future__ import annotations

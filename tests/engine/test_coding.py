@@ -408,7 +408,7 @@ def test_what_no_fresh_packet_can_make_good_is_insured_the_less_the_longer_losse
             chunks=5,
             congestion="paced",
             drop_late=True,
-        ).coding.planned_packets  # type: ignore[union-attr]
+        ).coding.planned_packets
         for playout_s in (11.9, 12.1)
     )
     # a = 1/2 at first: phi = 1 + 39 / (0.5 / 0.03 + 1) = 3.2 instead of 1.

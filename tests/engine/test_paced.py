@@ -528,7 +528,7 @@ def test_of_base_layers_that_overfill_a_lossy_line_most_that_it_carries_are_in_t
 
 
 def test_what_two_links_have_no_room_for_of_one_layer_is_not_begun() -> None:
-    """1.8 times what both carry. Of the 20 packets of a chunk one is lost in 20; with a repair packet in eight most come."""
+    """1.8 times what both carry. One packet in 20 is lost; with a repair packet in eight most chunks come."""
     rate_bps, load = 80e3, 1.8
     both = tuple(far(rate_bps / 2, rtt_s, up_bps=8e3, loss=Loss("packet", 0.05)) for rtt_s in (50.0, 100.0))
     objects = live(300, (20 * MSS,), chunk_s=20 * WIRE * 8 / rate_bps / load, playout_s=150)

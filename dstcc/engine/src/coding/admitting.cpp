@@ -16,8 +16,8 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 
 // With a handshake the sender has no plan.
 bool CodedSendingEnd::plans() const {
-    return !transport_.handshake && layer_first_ && deadlines_ && !layers_steered_ &&
-           longest_wait_ns_ <= kMostWait && released_ > 0;
+    return !transport_.handshake && layer_first_ && deadlines_ && !layers_steered_ && longest_wait_ns_ <= kMostWait &&
+           released_ > 0;
 }
 
 void CodedSendingEnd::plan_ahead() {

@@ -32,8 +32,8 @@ bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     const std::uint32_t object = next_;
     const Time deadline = objects_.deadline_ns[object];
     if (deadlines_ && deadline != kNever) {
-        const Time arrival = now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns() -
-                             shorter_by(object, s);
+        const Time arrival =
+            now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns() - shorter_by(object, s);
         if (arrival > deadline - length_of(map_.block_of(object)) && arrival + latest(object, s) > deadline)
             return false;
     }
