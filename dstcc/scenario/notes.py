@@ -1,6 +1,8 @@
-"""What is said of a scenario before it is run, under its first seed: of coded packets, and of slots."""
+"""What is said of a scenario before it is run, under its first seed: of coded packets, of slots, of what never is."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from .video import Source
 
 def notes_on(scenario: Scenario, source: Source) -> tuple[str, ...]:
     """All of them."""
-    return (*notes_on_coding(scenario, source), *notes_on_slots(scenario, source))
+    return (*notes_on_coding(scenario, source), *notes_on_slots(scenario, source), *notes_on_never(scenario))
 
 
 def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
@@ -43,6 +45,37 @@ def notes_on_slots(scenario: Scenario, source: Source) -> tuple[str, ...]:
     if slot_s <= given + 1 / NS_PER_S:
         return ()
     return (f"run.slot_s: {given:g} s would make more than {MAX_SLOTS:,} slots; they have {slot_s:g} s",)
+
+
+def notes_on_never(scenario: Scenario) -> tuple[str, ...]:
+    """Warnings of links that are never up in the run, and of restarts after it."""
+    length_s = scenario.scenario.duration_s
+    if length_s is None:
+        return ()
+    notes = [
+        f"link {link.name}: {key} cover the whole run of {length_s:g} s"
+        for link in scenario.link
+        for key in ("outages", "up_outages", "unannounced_outages")
+        if _cover(getattr(link, key) or (), length_s)
+    ]
+    nodes = [(f"node {node.name}", node.restart) for node in scenario.node]
+    for owner, restart in (("transport", scenario.transport.restart), *nodes):
+        times = restart.at_s if restart is not None else ()
+        late = sum(at >= length_s for at in times)
+        if late:
+            notes.append(
+                f"{owner}: restart.at_s: {late} of {len(times)} times come after the run of {length_s:g} s"
+            )
+    return tuple(notes)
+
+
+def _cover(windows: Sequence[tuple[float, float]], length_s: float) -> bool:
+    until = 0.0
+    for start, stop in windows:
+        if start > until:
+            break
+        until = stop
+    return until >= length_s
 
 
 def _overload(coding: Coding, setup: TrialSetup) -> str | None:

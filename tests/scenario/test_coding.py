@@ -22,7 +22,7 @@ from dstcc.scenario import (
     parse_override,
     to_toml,
 )
-from dstcc.scenario.notes import notes_on_coding, notes_on_slots
+from dstcc.scenario.notes import notes_on_coding, notes_on_never, notes_on_slots
 from tests.scenario.conftest import MINIMAL, Write
 
 CODED = """
@@ -403,3 +403,22 @@ def test_other_trials_have_none_of_it(write: Write) -> None:
     assert trial.outcome.metrics.values["repair_ratio"] is None
     rows = dict(zip(CHUNKS.names, chunk_rows("t", trial.outcome), strict=True))
     assert set(np.asarray(rows["block"]).tolist()) == {-1}
+
+
+def test_links_that_are_never_up_and_restarts_after_the_run_are_said(write: Write) -> None:
+    never = read(
+        write,
+        "scenario.duration_s=100",
+        "link.0.outages=[[0, 40], [40, 100]]",
+        "link.0.up_outages=[[0, 99.5]]",
+        "transport.restart={at_s = [50, 100, 110], boot_s = 1, spool = true}",
+    )
+    name = never.link[0].name
+    assert notes_on_never(never) == (
+        f"link {name}: outages cover the whole run of 100 s",
+        "transport: restart.at_s: 2 of 3 times come after the run of 100 s",
+    )
+    for up in ("[[1, 200]]", "[[0, 40], [41, 200]]"):
+        some = read(write, "scenario.duration_s=100", f"link.0.outages={up}")
+        assert notes_on_never(some) == ()
+    assert notes_on_never(read(write, "link.0.outages=[[0, 1e9]]")) == ()
