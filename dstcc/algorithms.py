@@ -467,7 +467,7 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-EVIDENCE, AGAIN, STORAGE, REPAIR = (951, 960), (965, 968), (721, 732), (721, 742)
+EVIDENCE, AGAIN, STORAGE, REPAIR = (951, 960), (965, 968), (711, 732), (711, 742)
 SEALED = (
     "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt", "comet flyby"
 )  # fmt: skip
@@ -477,7 +477,9 @@ STRANGERS = (
     "two senders in a queue of two packets", "unannounced store", "outages that nobody announces on two links",
     "shallow queue", "shallow overload", "shallow told", "turns unequal", "unequal lines", "closed line", "mostly down",
     "unannounced two", "stay told", "one way beside", "rare reports", "too far", "fan in turns", "two in turns",
-    "bursts", "chain of passes", "others on and off", "shared last line",
+    "bursts", "chain of passes", "others on and off", "shared last line", "overload one layer", "overload lossy",
+    "stored turns", "stored contacts", "overload two links", "losses begin", "overload restart", "deaf store",
+    "small blocks", "stored overload", "fading moon",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

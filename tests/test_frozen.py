@@ -71,7 +71,7 @@ def made_by(decorator: Callable[..., Any], name: str, **options: Any) -> Any:
 @pytest.fixture(params=[{}, {"eq": False}, {"kw_only": True}], ids=str)
 def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
     return made_by(dstcc.frozen.dataclass, "ours", **request.param), made_by(
-        dataclasses.dataclass, "theirs", **request.param
+        dataclasses.dataclass, "frozen_theirs", **request.param
     )
 
 
