@@ -607,6 +607,22 @@ def test_a_program_that_writes_ahead_keeps_an_eighth_of_the_windows():
     assert 51 / 400 <= overtaken_s(600.0, narrow, window=400, layers=446) <= (51 + 180) / 400 + 0.006
 
 
+@pytest.mark.parametrize("scheduler", ["linux", "linux-6.1"])
+def test_a_program_writes_nothing_before_there_is_a_connection(scheduler):
+    # The handshake takes 10 s. What is written cannot be given up, and the first layer is due before.
+    objects = net.live(3, (5_000,), chunk_s=1.0, playout_s=7.0)
+    result = net.run(
+        "cubic",
+        net.link(1e6, 10.0),
+        objects=objects,
+        scheduler=scheduler,
+        mode="stream",
+        drop_late=True,
+        duration_s=60,
+    )
+    assert result.objects.sent_bytes.tolist() == [0, 0, 0]
+
+
 def test_a_program_writes_a_layer_whole_before_it_looks_for_another():
     # A layer is begun on an idle subflow, and its first segment ends BBR's PROBE_RTT: with the larger window an older
     # layer would be in time. It waits until the one that is begun is written, so each has its places in a row.

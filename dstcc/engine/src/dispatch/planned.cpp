@@ -93,7 +93,7 @@ private:
         std::int64_t windows = 0;
         for (SubflowSet set = established; set != 0; set &= set - 1)
             windows += d_.sender(static_cast<std::size_t>(lowest(set))).tcp().cwnd * d_.transport().mss_bytes;
-        return established != 0 && kWrittenAhead * d_.planned_payload() <= windows;
+        return kWrittenAhead * d_.planned_payload() <= windows;
     }
 
     // Does the program look now? Else it does when it is due.
