@@ -10,7 +10,7 @@ import pytest
 
 from dstcc.engine import Coding, CrossTraffic, EngineResult, Link, Loss, Objects, simulate
 
-from .net import MSS, config, link, live, ns, relayed
+from .net import MSS, config, link, live, ns, rates, relayed
 
 LIGHT_S = 0.5
 PACKET_S = 1e-3
@@ -673,6 +673,29 @@ def test_a_loss_that_can_be_answered_twice_is_answered_by_fewer_packets(playout_
     ).coding
     assert coding is not None
     assert coding.repair_packets.sum() == fresh
+
+
+def test_who_does_not_plan_again_counts_on_no_fresh_packets_where_a_link_goes_away() -> None:
+    """Without reports repair is planned once. In two round trips fresh packets make good what it does not bring, but
+    for a link that is called away, if only once the video is over."""
+    steady, leaves = (link(rate_bps=1.2e6, rtt_s=2.0, outages_s=away) for away in ((), ((900.0, 901.0),)))
+    planned = []
+    for congestion in ("open-loop", "paced"):
+        for on in (steady, leaves):
+            objects = live(40, (10 * MSS,), playout_s=20.0)
+            coding = run(
+                objects,
+                on,
+                repair=None,
+                chunks=1,
+                congestion=congestion,
+                drop_late=True,
+                parameters=rates(1.2e6),
+            ).coding
+            assert coding is not None
+            planned.append(int(coding.planned_packets[0]))
+    open_steady, open_leaves, paced_steady, paced_leaves = planned
+    assert open_steady == paced_steady == paced_leaves < 3 <= open_leaves
 
 
 def test_before_it_was_heard_of_a_path_over_nodes_gets_a_seventh_of_repair_at_most() -> None:

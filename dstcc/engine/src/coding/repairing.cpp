@@ -242,8 +242,17 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
 // its repair was planned first. What was under way then is answered no later for being planned again.
 double CodedSendingEnd::final_share(std::uint32_t number) {
     BlockSending& block = sent_[number];
-    if (block.planned < 0) block.goes_round = round_trips(objects_.deadline_ns[map_.member(number, 0)]) >= kRounds;
+    if (block.planned < 0)
+        block.goes_round = plans_again() && round_trips(objects_.deadline_ns[map_.member(number, 0)]) >= kRounds;
     return block.goes_round ? kFinal : 1;
+}
+
+// Whether blocks are planned again once more is lost; else, where paths come and go, what goes wrong in one contact is not made good.
+bool CodedSendingEnd::plans_again() const {
+    if (subflows_[0].flight.wants_reports()) return true;
+    for (const Subflow& subflow : subflows_)
+        if (!subflow.plan->down().outages().empty() || !subflow.plan->up().outages().empty()) return false;
+    return true;
 }
 
 // For how many there is time by the plan before what leaves last must be there, each over the slowest of the paths that are there first;

@@ -302,6 +302,7 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     double final_share(std::uint32_t block);
+    bool plans_again() const;
     int round_trips(Time deadline) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
