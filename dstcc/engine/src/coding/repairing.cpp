@@ -42,13 +42,18 @@ void CodedSendingEnd::take_heard(std::size_t s) {
     plan_again();
 }
 
+// When the packets were sent of which something is heard.
+void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
+    first_heard_ns_ = std::min(first_heard_ns_, first);
+    last_heard_ns_ = std::max(last_heard_ns_, last);
+    over.heard_from_ns = std::min(over.heard_from_ns, first);
+    over.heard_to_ns = std::max(over.heard_to_ns, last);
+}
+
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
     losses_.arrived(heard.packets);
     over.heard += heard.packets;
-    first_heard_ns_ = std::min(first_heard_ns_, heard.first_ns);
-    over.heard_from_ns = std::min(over.heard_from_ns, heard.first_ns);
-    last_heard_ns_ = std::max(last_heard_ns_, heard.last_ns);
-    over.heard_to_ns = std::max(over.heard_to_ns, heard.last_ns);
+    note_heard_of(over, heard.first_ns, heard.last_ns);
     over.delivered_bytes += heard.bytes;
     if (heard.block == kNoBlock) return;
     if (heard.object != kNoObject) acked_bytes_[heard.object] += heard.bytes;
@@ -94,10 +99,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
-    first_heard_ns_ = std::min(first_heard_ns_, packet.sent_ns);
-    over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
-    last_heard_ns_ = std::max(last_heard_ns_, packet.sent_ns);
-    over.heard_to_ns = std::max(over.heard_to_ns, packet.sent_ns);
+    note_heard_of(over, packet.sent_ns, packet.sent_ns);
     if (!fate.lost) over.delivered_bytes += packet.bytes;
     if (fate.known) note_stay(over, packet.sent_ns, packet.bytes, fate.lost);
     if (packet.block == kNoBlock) return;
@@ -251,8 +253,8 @@ double CodedSendingEnd::final_share(std::uint32_t number) {
 bool CodedSendingEnd::plans_again() const {
     if (subflows_[0].flight.wants_reports()) return true;
     for (const Subflow& subflow : subflows_)
-        if (!subflow.plan->down().outages().empty() || !subflow.plan->up().outages().empty()) return false;
-    return true;
+        if (!subflow.plan->up().outages().empty()) return false;
+    return never_away();
 }
 
 // For how many there is time by the plan before what leaves last must be there, each over the slowest of the paths that are there first;

@@ -296,6 +296,7 @@ private:
     static bool was_refused(const Subflow& over, Time sent);
     void take_heard(std::size_t s);
     void note_heard(Subflow& over, const Heard& heard);
+    void note_heard_of(Subflow& over, Time first, Time last);
     void count_arrived(const Heard& heard, std::uint32_t packets);
     void doubt(const SentPacket& packet);
     void member_done(std::uint32_t block);
