@@ -30,13 +30,14 @@ double RepairRule::log_choose(std::int64_t n, std::int64_t x) {
     return at(n) - at(x) - at(n - x);
 }
 
-double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
-    if (layer.source == 0) return 0;
+RepairRule::Left RepairRule::left_by(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
+    if (layer.source == 0) return {};
     if (layer.words > 1) {
         const std::int64_t words = layer.words;
         const PlannedLayer word{layer.objects, (layer.source + words - 1) / words, 0, 0, 0, 1};
-        const double one = object_loss(word, repair / words, share, std::max(bursts / static_cast<double>(words), 1.0));
-        return 1 - std::pow(1 - one, static_cast<double>(words));
+        const Left one = left_by(word, repair / words, share, std::max(bursts / static_cast<double>(words), 1.0));
+        const auto all = static_cast<double>(words);
+        return {1 - std::pow(1 - one.lost, all), one.packets * all};
     }
     const std::int64_t packets = layer.source + repair;
     const auto n = static_cast<double>(packets);
@@ -47,7 +48,7 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
     const double both = (n - 1) / (bursts - 1) - 1, a = share * both, b = both - a;
     const double untouched = 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / n;
     const std::int64_t too_many = static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;
-    if (too_many > units) return 0;
+    if (too_many > units) return {};
     const double mean = static_cast<double>(units) * share, vary = few ? 1 : bursts;
     const std::int64_t least =
         std::max(too_many, static_cast<std::int64_t>(mean - kReach * std::sqrt(mean * (1 - share) * vary)));
@@ -55,13 +56,14 @@ double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, d
     double chance = std::exp(log_choose(units, least) + (few ? lost * std::log(share) + kept * std::log1p(-share)
                                                              : log_beta(a + lost, b + kept) - log_beta(a, b)));
     const double spares = std::pow(untouched, group);
-    double loss = 0, spared = std::pow(spares, lost);
+    double loss = 0, packets_short = 0, spared = std::pow(spares, lost);
     for (; kept >= 0; ++lost, --kept, spared *= spares) {
         loss += chance * (1 - spared);
+        packets_short += chance * (lost * group - static_cast<double>(repair));
         if (chance < kNegligible && lost > mean) break;
         chance *= kept / (lost + 1) * (few ? odds : (a + lost) / (b + kept - 1));
     }
-    return std::min(loss, 1.0);
+    return {std::min(loss, 1.0), packets_short};
 }
 
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
@@ -81,8 +83,11 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         const double reach = mean + kReach * std::sqrt(mean * bursts) + kReach * bursts;
         const auto most =
             layer.source == 0 ? 0 : std::min(layer.most_repair, static_cast<std::int64_t>(std::ceil(reach)));
-        for (std::int64_t r = 0; r <= most; r += std::max<std::int64_t>(r / kFine, 1))
-            steps[m].push_back({r, 1 - final_share * object_loss(layer, r, share, bursts)});
+        for (std::int64_t r = 0; r <= most; r += std::max<std::int64_t>(r / kFine, 1)) {
+            const Left left = left_by(layer, r, share, bursts);
+            const double again = (1 - final_share) * left.packets / (1 - share);
+            steps[m].push_back({r, 1 - final_share * left.lost, again});
+        }
     }
     const auto expected = [&]() {
         double weight = 0, left = bytes, through = 1;

@@ -53,7 +53,9 @@ public:
     std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
                                    double final_share = 1, double sure = std::numeric_limits<double>::infinity());
     // q(r).
-    double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
+    double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
+        return left_by(layer, repair, share, bursts).lost;
+    }
     // The least number of packets of which fewer than `missing` arrive so rarely that so many times one after another it happens once
     // in a hundred times, at most.
     std::int64_t fresh(std::int64_t missing, double share, int times = 1);
@@ -62,9 +64,15 @@ private:
     struct Step {
         std::int64_t repair;  // r
         double kept;          // 1 - q(r)
+        double again;         // packets that go later
     };
+    // What r repair packets leave: of an object, the probability that it is lost; packets that the block lacks, on average.
+    struct Left {
+        double lost = 0, packets = 0;
+    };
+    Left left_by(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
     static double bytes_of(const PlannedLayer& layer, const Step& step) {
-        return layer.bytes + static_cast<double>(step.repair) * layer.packet_bytes;
+        return layer.bytes + (static_cast<double>(step.repair) + step.again) * layer.packet_bytes;
     }
     static void plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
                             const std::vector<std::vector<Step>>& steps, std::vector<std::size_t>& at);
