@@ -122,8 +122,9 @@ def test_fresh_packets_are_too_few_once_in_a_hundred_times(missing: int, share: 
     [
         (0.09, 1, 2),  # 0.0081
         (0.09, 2, 1),  # one is lost twice in a row 0.0081 times
-        (0.2, 2, 2),  # 0.04 and 0.04: 0.0016; of one each 0.04
-        (0.2, 3, 1),  # 0.008
+        (0.2, 2, 1),
+        (0.5, 3, 1),
+        (0.6, 2, 2),  # of two both are lost 0.36 times
     ],
 )
 def test_fresh_packets_that_can_be_sent_again_may_be_too_few_more_often(
@@ -169,13 +170,36 @@ Layers = list[tuple[int, int, float]]
 """Of each: objects, source packets, bytes of a packet."""
 
 
-def weight(layers: Layers, kept: list[list[float]], repair: list[int], carried: float) -> float:
+def going(layers: Layers, losses: coding.LossHeard, most: int, final_share: float) -> list[list[float]]:
+    """Bytes of each layer with so much repair, and with the fresh packets that follow."""
+    p = Fraction(min(losses.share, 0.75))
+    lacks = [
+        [
+            sum(arrive(k + r, lost, p) * (lost - r) for lost in range(r + 1, k + r + 1))
+            for r in range(most + 1)
+        ]
+        for _, k, _ in layers
+    ]
+    again = Fraction(1 - final_share) / (1 - p)
+    return [
+        [float(k + r + again * lacks[m][r]) * octets for r in range(most + 1)]
+        for m, (_, k, octets) in enumerate(layers)
+    ]
+
+
+def weight(
+    layers: Layers,
+    kept: list[list[float]],
+    repair: list[int],
+    carried: float,
+    sizes: list[list[float]] | None = None,
+) -> float:
     """E of repair_rule.hpp."""
     total, left, through = 0.0, carried, 1.0
     for m, (_, source, octets) in enumerate(layers):
         if source == 0:
             continue
-        needs = source * octets + repair[m] * octets
+        needs = source * octets + repair[m] * octets if sizes is None else sizes[m][repair[m]]
         part = min(1.0, max(left, 0.0) / needs) if carried > 0 else 1.0
         left -= needs
         through *= kept[m][repair[m]]
@@ -202,13 +226,15 @@ def step_by_step(
 ) -> list[int]:
     """The rule of repair_rule.hpp: steps that gain the most a byte, then what is worth it where nothing is left."""
     kept, repair = arriving(layers, losses, most, final_share), [0] * len(layers)
+    sizes = going(layers, losses, most, final_share)
     all_weight = sum(len(layers) - m for m, (_, source, _) in enumerate(layers) if source)
     while True:
-        now, best = weight(layers, kept, repair, carried), (0.0, 0, 0)
+        now, best = weight(layers, kept, repair, carried, sizes), (0.0, 0, 0)
         for m, (_, _, octets) in enumerate(layers):
             for r in range(repair[m] + 1, len(kept[m])):
                 step = r - repair[m]
-                gain = weight(layers, kept, [*repair[:m], r, *repair[m + 1 :]], carried) - now
+                changed = [*repair[:m], r, *repair[m + 1 :]]
+                gain = weight(layers, kept, changed, carried, sizes) - now
                 if gain > 1e-4 * all_weight * step and gain / (step * octets) > best[0]:
                     best = gain / (step * octets), m, r
         if best[0] <= 0:
@@ -222,7 +248,7 @@ def step_by_step(
         if left <= 0 and max(worth) > worth[repair[m]]:
             repair[m] = worth.index(max(worth))
         through *= kept[m][repair[m]]
-        needs = source * octets + repair[m] * octets
+        needs = sizes[m][repair[m]]
         if left > 0:
             price = (len(layers) - m) * through / needs
         left -= needs

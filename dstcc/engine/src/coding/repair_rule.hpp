@@ -14,10 +14,12 @@
 // Of a p that may soon be another the deviation is p / sqrt(a), as of Beta(a, a (1 - p) / p); beyond the p before any feedback, p0, the
 // sum of its parameters stays a / p0, as a p so high falls as well as it rises. Then phi is 1 + (k - 1) / (a / min(p, p0) + 1) at least.
 //
-// The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k) + bytes(r) and gets the
+// The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k + r + fresh) and gets the
 // share f = min(1, what those below left / S). A chunk's layer m counts with all below it, so the expected weight is
 //
 //   E = sum over m of f_m w_m product over j <= m of (1 - q_j),   w_m = layers - m
+//
+// Where fresh packets leave a part u of q, 1 - u q stands for 1 - q, and they will be (1 - u) E[max(X - r, 0)] / (1 - p) packets.
 //
 // From r = 0 on, the step to an r' of some layer that gains the most E a byte is taken, as long as one gains more than
 // `worth` of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change

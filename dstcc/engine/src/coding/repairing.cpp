@@ -10,7 +10,7 @@ namespace dstcc {
 namespace {
 
 constexpr float kRisen = 1.25F;       // losses: repair is planned again
-constexpr double kFinal = 1e-3;       // a share for which fresh packets do not make good what repair does not
+constexpr double kLeft[kRounds + 1] = {1, 0.1, 1e-3};  // by so many round trips of fresh packets
 constexpr int kMostRounds = 4;        // round trips that are counted
 constexpr double kUnproven = 1.15;    // of the source's bytes
 constexpr double kSure = 0.5;         // before any feedback; after a round trip of it, twice as much
@@ -240,13 +240,13 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     return layer;
 }
 
-// Of what a block's repair does not bring back, what fresh packets do not either: little, where there were round trips for them when
-// its repair was planned first. What was under way then is answered no later for being planned again.
+// Of what a block's repair does not bring back, what fresh packets do not either: by the round trips that there were for them when its
+// repair was planned first. What was under way then is answered no later for being planned again.
 double CodedSendingEnd::final_share(std::uint32_t number) {
     BlockSending& block = sent_[number];
     if (block.planned < 0)
-        block.goes_round = plans_again() && round_trips(objects_.deadline_ns[map_.member(number, 0)]) >= kRounds;
-    return block.goes_round ? kFinal : 1;
+        block.rounds = plans_again() ? round_trips(objects_.deadline_ns[map_.member(number, 0)]) : 0;
+    return kLeft[std::min(block.rounds, kRounds)];
 }
 
 // Whether blocks are planned again once more is lost; else, where paths come and go, what goes wrong in one contact is not made good.

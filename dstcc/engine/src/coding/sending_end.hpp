@@ -64,7 +64,7 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    bool goes_round = false;  // there were round trips for fresh packets when its repair was planned first
+    int rounds = 0;           // round trips for fresh packets when its repair was planned first
     bool guessed = false;     // of some of its packets nobody says which arrived
     float share = 0;          // of losses, that its repair was planned for
 };
