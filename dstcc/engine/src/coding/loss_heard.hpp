@@ -41,10 +41,12 @@ public:
     double share() const { return heard_share() + unheard_; }
     // What is lost beyond that of what goes where nothing is heard of in time.
     void set_unheard(double share) { unheard_ = share; }
-    // A path's share beyond that of all, by what was ever heard of it.
+    // A path's share, by what was ever heard of it; and beyond that of all.
+    static double of_path(std::int64_t heard, std::int64_t lost) {
+        return (static_cast<double>(lost) + kPriorLost) / (static_cast<double>(heard) + kPrior);
+    }
     double more_of(std::int64_t heard, std::int64_t lost) const {
-        const double all = static_cast<double>(heard) + kPrior;
-        return std::max((static_cast<double>(lost) + kPriorLost) / all - heard_share(), 0.0);
+        return std::max(of_path(heard, lost) - heard_share(), 0.0);
     }
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 

@@ -240,13 +240,19 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     return layer;
 }
 
-// Of what a block's repair does not bring back, what fresh packets do not either: by the round trips that there were for them when its
-// repair was planned first. What was under way then is answered no later for being planned again.
-double CodedSendingEnd::final_share(std::uint32_t number) {
-    BlockSending& block = sent_[number];
-    if (block.planned < 0)
-        block.rounds = plans_again() ? round_trips(objects_.deadline_ns[map_.member(number, 0)]) : 0;
-    return kLeft[std::min(block.rounds, kRounds)];
+// Of what a block's repair does not bring back, what fresh packets do not either: by the round trips that there are for them after what each
+// path loses.
+double CodedSendingEnd::left_by_fresh(Time deadline) const {
+    if (!plans_again()) return 1;
+    double left = 0, all = 0;
+    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+        const SubflowSet lowest_one = set & (~set + 1);
+        const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
+        const double lost = over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
+        all += lost;
+        left += lost * kLeft[std::min(round_trips(deadline, lowest_one), kRounds)];
+    }
+    return all > 0 ? left / all : kLeft[std::min(round_trips(deadline, established_), kRounds)];
 }
 
 // Whether blocks are planned again once more is lost; else, where paths come and go, what goes wrong in one contact is not made good.
@@ -257,17 +263,19 @@ bool CodedSendingEnd::plans_again() const {
     return never_away();
 }
 
-// For how many there is time by the plan before what leaves last must be there, each over the slowest of the paths that are there first;
-// kMostRounds at most. None in which an answer waits for its contact: reports after a long silence do not name all. Over nodes nobody
-// knows.
-int CodedSendingEnd::round_trips(Time deadline) const {
+// For how many there is time by the plan before what leaves last must be there: what is lost goes over one of `first`, then each over the
+// slowest of the paths that are there first; kMostRounds at most. None in which an answer waits for its contact: reports after a long
+// silence do not name all. Over nodes nobody knows.
+int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
     if (deadline == kNever) return 0;
     Time at = now_;
     for (int rounds = 0;; ++rounds) {
         Time from = kNever, arrives = 0;
         bool rests = false;
-        for (const Subflow& subflow : subflows_) {
+        for (std::size_t s = 0; s < subflows_.size(); ++s) {
+            const Subflow& subflow = subflows_[s];
             if (subflow.clock.over_nodes()) return 0;
+            if (rounds == 0 && !contains(first, s)) continue;
             const ContactPlan::Contact contact = subflow.plan->contact(at);
             if (!contact.up && contact.change_ns >= kNever - at) continue;
             const Time opens = contact.up ? at : at + contact.change_ns;
@@ -313,7 +321,10 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
     const double bytes = proven(layers, carried() * static_cast<double>(usable));
-    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, final_share(first), sure());
+    // What is under way when it is planned again is answered no later for that.
+    BlockSending& base = sent_[first];
+    if (base.planned < 0) base.left = static_cast<float>(left_by_fresh(objects_.deadline_ns[map_.member(first, 0)]));
+    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, base.left, sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {
@@ -357,7 +368,8 @@ void CodedSendingEnd::review(std::uint32_t number) {
         const Supply word = supply(number, w);
         if (word.coming >= word.needs) continue;
         if (!reachable(last_deadline(number, true))) return end(number);
-        const int rounds = 1 + round_trips(next_deadline(number, true, now_ + least_light_ns_));
+        const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
+        const int rounds = 1 + round_trips(deadline, ~SubflowSet{0});
         want(number, w, std::min(rule_.fresh(word.needs - word.coming, losses_.share(), rounds), word.room));
     }
 }

@@ -64,9 +64,9 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    int rounds = 0;           // round trips for fresh packets when its repair was planned first
     bool guessed = false;     // of some of its packets nobody says which arrived
     float share = 0;          // of losses, that its repair was planned for
+    float left = 1;           // by fresh packets, of what repair does not bring back; as of when it was planned first
 };
 
 // Of a code word, in blocks of several.
@@ -302,9 +302,9 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
-    double final_share(std::uint32_t block);
+    double left_by_fresh(Time deadline) const;
     bool plans_again() const;
-    int round_trips(Time deadline) const;
+    int round_trips(Time deadline, SubflowSet first) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
