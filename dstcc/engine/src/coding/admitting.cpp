@@ -1,4 +1,6 @@
 // Which layers are sent where not all that wait can be: coding/admission.hpp's plan, made every now and then.
+#include <numeric>
+
 #include "coding/sending_end.hpp"
 
 namespace dstcc {
@@ -10,6 +12,7 @@ constexpr Time kMostWait = kNever / 64;  // over four years from a release to it
 constexpr Time kLooksBack = 4;           // what the source releases is measured over so much less than that wait
 constexpr double kOverload = 1.5;        // times what the paths carry: losses are not what the rest is late by
 constexpr double kManyRtts = 8;          // in that wait: with more of them it takes less
+constexpr double kMostEarly = 0.75;      // of the longest wait
 constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
@@ -25,9 +28,11 @@ void CodedSendingEnd::plan_ahead() {
     if (!plans()) return;
     const Time interval = std::max<Time>(longest_wait_ns_ / kPlans, 1);
     next_plan_ns_ = now_ + interval;
-    if (nothing_to_choose(interval)) return admission_.forget();
-    if (!look_over_contacts(admission_)) return;
     const std::vector<double> comes = released_rates();
+    const double asked = std::accumulate(comes.begin(), comes.end(), 0.0);
+    note_overload(asked);
+    if (nothing_to_choose(interval, asked)) return admission_.forget();
+    if (!look_over_contacts(admission_)) return;
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) {
         admission_.begin_layer();
         admit_layer(layer);
@@ -65,17 +70,48 @@ bool CodedSendingEnd::never_away() const {
 // Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the
 // source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time; the less so the more
 // round trips there are for repair.
-bool CodedSendingEnd::nothing_to_choose(Time interval) const {
+bool CodedSendingEnd::nothing_to_choose(Time interval, double asked) const {
     if (!never_away()) return false;
     for (std::size_t layer = 0; layer < map_.layers(); ++layer)
         if (!levels_[map_.layers() + layer].objects.empty()) return false;
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
-    double asked = 0;
-    for (const double rate : released_rates()) asked += rate;
+    if (early_ns_ > 0) return false;
     const double rtts =
         static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
     const double bearable = 1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0);
     return asked <= bearable * rate_;
+}
+
+void CodedSendingEnd::note_overload(double asked) {
+    if (asked <= rate_ || !never_away())
+        overload_from_ns_ = kNever;
+    else
+        overload_from_ns_ = std::min(overload_from_ns_, now_);
+    early_ns_ = early();
+}
+
+// Where more is released than is brought, all that is admitted waits until its deadline, and no time is left for fresh packets: all blocks
+// have the repair of those that are never answered. Once that costs more than the wait is worth, what is admitted leaves earlier: a wait
+// less is lost once, and the gain of round trips is had as long as the overload lasts. It is taken to last as long as it has lasted.
+Time CodedSendingEnd::early() const {
+    if (overload_from_ns_ == kNever) return 0;
+    double most = 0;
+    Time rtt = 0;  // of the path that loses the most
+    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+        const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
+        const double lost = over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
+        if (lost <= most) continue;
+        most = lost;
+        rtt = 2 * over.one_way_ns();
+    }
+    const auto lasts = static_cast<double>(now_ - overload_from_ns_);
+    const auto wait = static_cast<double>(longest_wait_ns_ - least_light_ns_);
+    for (int rounds = kRounds; rounds > 0; --rounds) {
+        const Time early = rounds * rtt + length_of(map_.block_of(static_cast<std::uint32_t>(released_ - 1)));
+        const auto costs = static_cast<double>(early);
+        if (costs <= kMostEarly * wait && gains_[rounds] * lasts >= costs) return early;
+    }
+    return 0;
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
@@ -107,7 +143,7 @@ void CodedSendingEnd::admit_layer(std::size_t layer) {
     if (first.begun == kNoObject) first.begun = last.begun;
     last.begun = kNoObject;
     for (const std::uint32_t object : waiting) {
-        const Time deadline = objects_.deadline_ns[object] - behind(object, least_light_ns_);
+        const Time deadline = objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);
         const bool begun = layers_[object].offset > 0;
         const double left = wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
         if (begun) admission_.take(deadline, left);

@@ -125,6 +125,7 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         at[best_layer] = best_step;
         now = expected();
     }
+    weight_ = now;
     plan_beyond(layers, bytes, steps, at);
     std::vector<std::int64_t> repair;
     for (std::size_t m = 0; m < layers.size(); ++m) repair.push_back(steps[m][at[m]].repair);

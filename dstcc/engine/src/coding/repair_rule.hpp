@@ -54,6 +54,7 @@ public:
     // nothing else makes good such a share. `sure`: a.
     std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
                                    double final_share = 1, double sure = std::numeric_limits<double>::infinity());
+    double weight() const { return weight_; }  // E of the last plan
     // q(r).
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
         return left_by(layer, repair, share, bursts).lost;
@@ -80,7 +81,7 @@ private:
                             const std::vector<std::vector<Step>>& steps, std::vector<std::size_t>& at);
     bool is_enough(std::int64_t n, std::int64_t missing, double share, double rarely);
     double log_choose(std::int64_t n, std::int64_t x);
-    double worth_;
+    double worth_, weight_ = 0;
     std::vector<double> log_factorial_{0.0};
 };
 

@@ -323,6 +323,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     const double bytes = proven(layers, carried() * static_cast<double>(usable));
     // What is under way when it is planned again is answered no later for that.
     BlockSending& base = sent_[first];
+    if (base.planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
     if (base.planned < 0) base.left = static_cast<float>(left_by_fresh(objects_.deadline_ns[map_.member(first, 0)]));
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, base.left, sure());
     const auto share = static_cast<float>(losses_.share());
@@ -340,6 +341,15 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
             block.planned += static_cast<std::int32_t>(more);
             want_spread(first + m, more);
         }
+    }
+}
+
+void CodedSendingEnd::note_gains(const std::vector<PlannedLayer>& layers, double bytes) {
+    double weight[kRounds + 1];
+    for (int rounds = 0; rounds <= kRounds; ++rounds) {
+        rule_.plan(layers, bytes, losses_, kLeft[rounds], sure());
+        weight[rounds] = rule_.weight();
+        gains_[rounds] = weight[0] > 0 ? weight[rounds] / weight[0] - 1 : 0;
     }
 }
 

@@ -37,6 +37,7 @@
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
+#include "coding/setup.hpp"
 #include "coding/storage_seen.hpp"
 #include "core/events.hpp"
 #include "core/histogram.hpp"
@@ -230,7 +231,9 @@ private:
     bool look_over_contacts(Admission& ahead) const;
     double carried() const;
     bool never_away() const;
-    bool nothing_to_choose(Time interval) const;
+    bool nothing_to_choose(Time interval, double asked) const;
+    void note_overload(double asked);
+    Time early() const;
     std::vector<double> released_rates() const;
     double wire_bytes(std::int64_t payload) const;
     void admit_layer(std::size_t layer);
@@ -309,6 +312,7 @@ private:
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
+    void note_gains(const std::vector<PlannedLayer>& layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
     void review(std::uint32_t block);
@@ -385,6 +389,9 @@ private:
     std::vector<std::uint8_t> deferred_;  // by object: not admitted
     Admission admission_;
     Time next_plan_ns_ = 0;
+    Time overload_from_ns_ = kNever;         // since then the source asks for more than the paths bring
+    double gains_[kRounds + 1] = {0, 0, 0};  // of the weight, with so many round trips of fresh packets for each block
+    Time early_ns_ = 0;                      // before its deadline, what is admitted leaves so much sooner than it must
     bool layers_steered_ = false;      // somebody outside has left layers out
     bool meets_others_ = false;        // a queue further on was seen
     std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
