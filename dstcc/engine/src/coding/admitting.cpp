@@ -13,6 +13,7 @@ constexpr Time kLooksBack = 4;           // what the source releases is measured
 constexpr double kOverload = 1.5;        // times what the paths carry: losses are not what the rest is late by
 constexpr double kManyRtts = 8;          // in that wait: with more of them it takes less
 constexpr double kMostEarly = 0.75;      // of the longest wait
+constexpr double kLasts = 2;             // an overload, times as long as it has lasted
 constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
@@ -92,7 +93,7 @@ void CodedSendingEnd::note_overload(double asked) {
 
 // Where more is released than is brought, all that is admitted waits until its deadline, and no time is left for fresh packets: all blocks
 // have the repair of those that are never answered. Once that costs more than the wait is worth, what is admitted leaves earlier: a wait
-// less is lost once, and the gain of round trips is had as long as the overload lasts. It is taken to last as long as it has lasted.
+// less is lost once, and the gain of round trips is had as long as the overload lasts.
 Time CodedSendingEnd::early() const {
     if (overload_from_ns_ == kNever) return 0;
     double most = 0;
@@ -109,7 +110,7 @@ Time CodedSendingEnd::early() const {
     for (int rounds = kRounds; rounds > 0; --rounds) {
         const Time early = rounds * rtt + length_of(map_.block_of(static_cast<std::uint32_t>(released_ - 1)));
         const auto costs = static_cast<double>(early);
-        if (costs <= kMostEarly * wait && gains_[rounds] * lasts >= costs) return early;
+        if (costs <= kMostEarly * wait && gains_[rounds] * kLasts * lasts >= costs) return early;
     }
     return 0;
 }
