@@ -221,7 +221,7 @@ void bind_coding(py::module_& engine) {
         py::arg("words") = 1);
     m.def(
         "fresh",
-        [](std::int64_t missing, double share, int times) { return RepairRule().fresh(missing, share, times); },
+        [](std::int64_t missing, double share, bool again) { return RepairRule().fresh(missing, share, again); },
         py::arg("missing"), py::arg("share"), py::arg("times") = 1);
     m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("final_share") = 1.0,
           py::arg("sure") = std::numeric_limits<double>::infinity());

@@ -169,9 +169,9 @@ bool RepairRule::is_enough(std::int64_t n, std::int64_t missing, double share, d
 }
 
 // The more are sent, the more arrive: the least number is between one that is too few and one that is enough.
-std::int64_t RepairRule::fresh(std::int64_t missing, double share, int times) {
+std::int64_t RepairRule::fresh(std::int64_t missing, double share, bool again) {
     share = std::min(share, kMostShare);
-    const double rarely = times == 1 ? kRarely : kOften;
+    const double rarely = again ? kOften : kRarely;
     std::int64_t few = missing - 1, enough = 4 * missing + 16;
     while (enough - few > 1) {
         const std::int64_t n = few + (enough - few) / 2;

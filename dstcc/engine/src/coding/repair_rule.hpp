@@ -59,9 +59,9 @@ public:
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
         return left_by(layer, repair, share, bursts).lost;
     }
-    // The least number of packets of which fewer than `missing` arrive so rarely that so many times one after another it happens once
-    // in a hundred times, at most.
-    std::int64_t fresh(std::int64_t missing, double share, int times = 1);
+    // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most; every other time where there is
+    // time for more of them `again`.
+    std::int64_t fresh(std::int64_t missing, double share, bool again = false);
 
 private:
     struct Step {

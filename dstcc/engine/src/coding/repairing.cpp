@@ -370,17 +370,24 @@ void CodedSendingEnd::plan_again() {
     }
 }
 
-// Does it lack packets that are worth sending?
+// Does it lack packets that are worth sending? The last that can be in time are enough together, however one after another they are asked for.
 void CodedSendingEnd::review(std::uint32_t number) {
     BlockSending& block = sent_[number];
     if (block.over) return;
     for (std::uint32_t w = 0; w < map_.words(number); ++w) {
         const Supply word = supply(number, w);
-        if (word.coming >= word.needs) continue;
+        std::uint32_t& last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
+        const std::int64_t lacks = std::int64_t{word.needs} - word.coming;
+        if (lacks + last <= 0) continue;
         if (!reachable(last_deadline(number, true))) return end(number);
         const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
-        const int rounds = 1 + round_trips(deadline, ~SubflowSet{0});
-        want(number, w, std::min(rule_.fresh(word.needs - word.coming, losses_.share(), rounds), word.room));
+        if (round_trips(deadline, ~SubflowSet{0}) > 0) {
+            if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), true), word.room));
+            continue;
+        }
+        const std::int64_t more = std::min(rule_.fresh(lacks + last, losses_.share()) - last, word.room);
+        if (more > 0) last += static_cast<std::uint32_t>(more);
+        want(number, w, more);
     }
 }
 

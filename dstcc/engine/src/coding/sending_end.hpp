@@ -57,6 +57,7 @@ struct BlockSending {
     std::uint32_t under_way = 0, arrived = 0;  // as far as is known
     std::uint32_t lost = 0, source_lost = 0;
     std::uint32_t doubted = 0;       // of those under way: their path fell silent
+    std::uint32_t last = 0;          // of repair: what goes when there is time for no more after it
     std::uint32_t refused = 0;       // of the lost: by a full queue further on, of which no channel is the cause
     std::uint32_t open_members = 0;  // not yet sent whole or given up
     std::uint32_t first_missing = 0,
@@ -72,7 +73,7 @@ struct BlockSending {
 
 // Of a code word, in blocks of several.
 struct WordSending {
-    std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0, doubted = 0;
+    std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0, doubted = 0, last = 0;
 };
 
 class CodedSendingEnd {
