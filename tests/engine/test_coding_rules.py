@@ -170,7 +170,7 @@ Layers = list[tuple[int, int, float]]
 """Of each: objects, source packets, bytes of a packet."""
 
 
-def going(layers: Layers, losses: coding.LossHeard, most: int, final_share: float) -> list[list[float]]:
+def going(layers: Layers, losses: coding.LossHeard, most: int, left: float) -> list[list[float]]:
     """Bytes of each layer with so much repair, and with the fresh packets that follow."""
     p = Fraction(min(losses.share, 0.75))
     lacks = [
@@ -180,7 +180,7 @@ def going(layers: Layers, losses: coding.LossHeard, most: int, final_share: floa
         ]
         for _, k, _ in layers
     ]
-    again = Fraction(1 - final_share) / (1 - p)
+    again = Fraction(1 - left) / (1 - p)
     return [
         [float(k + r + again * lacks[m][r]) * octets for r in range(most + 1)]
         for m, (_, k, octets) in enumerate(layers)
@@ -208,13 +208,13 @@ def weight(
 
 
 def arriving(
-    layers: Layers, losses: coding.LossHeard, most: int, final_share: float = 1.0
+    layers: Layers, losses: coding.LossHeard, most: int, left: float = 1.0
 ) -> list[list[float]]:
     """1 - q(r) of each layer, up to so many packets of repair."""
     share = min(losses.share, 0.75)
     return [
         [
-            1 - final_share * coding.object_loss(n, k, r, share, bursts=losses.bursts)
+            1 - left * coding.object_loss(n, k, r, share, bursts=losses.bursts)
             for r in range(most + 1 if k else 1)
         ]
         for n, k, _ in layers
@@ -222,11 +222,11 @@ def arriving(
 
 
 def step_by_step(
-    layers: Layers, carried: float, losses: coding.LossHeard, most: int, final_share: float = 1.0
+    layers: Layers, carried: float, losses: coding.LossHeard, most: int, left: float = 1.0
 ) -> list[int]:
     """The rule of repair_rule.hpp: steps that gain the most a byte, then what is worth it where nothing is left."""
-    kept, repair = arriving(layers, losses, most, final_share), [0] * len(layers)
-    sizes = going(layers, losses, most, final_share)
+    kept, repair = arriving(layers, losses, most, left), [0] * len(layers)
+    sizes = going(layers, losses, most, left)
     all_weight = sum(len(layers) - m for m, (_, source, _) in enumerate(layers) if source)
     while True:
         now, best = weight(layers, kept, repair, carried, sizes), (0.0, 0, 0)
@@ -255,7 +255,7 @@ def step_by_step(
     return repair
 
 
-@pytest.mark.parametrize("final_share", [1.0, 0.1])
+@pytest.mark.parametrize("left", [1.0, 0.1])
 @pytest.mark.parametrize("lost", [0, 6, 60])
 @pytest.mark.parametrize(
     "layers",
@@ -268,15 +268,15 @@ def step_by_step(
     ],
 )
 def test_auto_goes_by_the_steps_that_gain_the_most_a_byte(
-    layers: Layers, lost: int, final_share: float
+    layers: Layers, lost: int, left: float
 ) -> None:
     """With any bytes to carry, 0 for no bound among them; and with just those that a base layer and repair take."""
     losses = heard(100 - lost, lost)
     source = sum(k * octets for _, k, octets in layers)
     base = [(layers[0][1] + r) * layers[0][2] for r in range(12)]
     for carried in (0.0, *(source * part for part in (0.1, 0.4, 0.7, 1.0, 1.3, 3.0)), *base):
-        expected = step_by_step(layers, carried, losses, 40, final_share)
-        assert coding.plan(layers, carried, losses, final_share) == expected, carried
+        expected = step_by_step(layers, carried, losses, 40, left)
+        assert coding.plan(layers, carried, losses, left) == expected, carried
 
 
 @pytest.mark.parametrize("packets", [60, 66, 72, 100])

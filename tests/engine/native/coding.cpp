@@ -86,11 +86,11 @@ private:
 
 // Layers of (objects, source packets, bytes of a packet) each.
 std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::int64_t, double>>& layers, double bytes,
-                               const LossHeard& losses, double final_share, double sure) {
+                               const LossHeard& losses, double left, double sure) {
     std::vector<PlannedLayer> planned;
     for (const auto& [objects, source, packet_bytes] : layers)
-        planned.push_back({objects, source, static_cast<double>(source) * packet_bytes, packet_bytes, 65'535, 1});
-    return RepairRule().plan(planned, bytes, losses, final_share, sure);
+        planned.push_back({objects, source, static_cast<double>(source) * packet_bytes, packet_bytes, 65'535, 1, left});
+    return RepairRule().plan(planned, bytes, losses, sure);
 }
 
 // A rule of ltp with the configuration that it looks at.
@@ -222,8 +222,8 @@ void bind_coding(py::module_& engine) {
     m.def(
         "fresh",
         [](std::int64_t missing, double share, bool again) { return RepairRule().fresh(missing, share, again); },
-        py::arg("missing"), py::arg("share"), py::arg("times") = 1);
-    m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("final_share") = 1.0,
+        py::arg("missing"), py::arg("share"), py::arg("again") = false);
+    m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("left") = 1.0,
           py::arg("sure") = std::numeric_limits<double>::infinity());
     py::class_<LtpRule>(m, "LtpRule")
         .def(py::init<const std::string&, std::vector<double>, std::vector<double>, bool>(), py::arg("law"),

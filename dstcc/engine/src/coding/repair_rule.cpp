@@ -68,7 +68,7 @@ RepairRule::Left RepairRule::left_by(const PlannedLayer& layer, std::int64_t rep
 }
 
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
-                                           const LossHeard& losses, double final_share, double sure) {
+                                           const LossHeard& losses, double sure) {
     const double share = std::min(losses.share(), kMostShare);
     std::vector<std::vector<Step>> steps(layers.size());
     std::vector<std::size_t> at(layers.size(), 0);
@@ -86,8 +86,8 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
             layer.source == 0 ? 0 : std::min(layer.most_repair, static_cast<std::int64_t>(std::ceil(reach)));
         for (std::int64_t r = 0; r <= most; r += std::max<std::int64_t>(r / kFine, 1)) {
             const Left left = left_by(layer, r, share, bursts);
-            const double again = (1 - final_share) * left.packets / (1 - share);
-            steps[m].push_back({r, 1 - final_share * left.lost, again});
+            const double again = (1 - layer.left) * left.packets / (1 - share);
+            steps[m].push_back({r, 1 - layer.left * left.lost, again});
         }
     }
     const auto expected = [&]() {

@@ -44,16 +44,16 @@ struct PlannedLayer {
     double bytes = 0, packet_bytes = 0;    // on the wire: of the source packets, and of a repair packet
     std::int64_t most_repair = 0;          // of the code
     std::uint32_t words = 1;               // that its block is interleaved of
+    double left = 1;                       // u: of what repair does not bring back, by fresh packets neither
 };
 
 class RepairRule {
 public:
     // `worth`: of the whole weight of a period, what a packet must gain.
     explicit RepairRule(double worth = 1e-4) : worth_(worth) {}
-    // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound). `final_share`: of the q that remains
-    // nothing else makes good such a share. `sure`: a.
+    // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound). `sure`: a.
     std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses,
-                                   double final_share = 1, double sure = std::numeric_limits<double>::infinity());
+                                   double sure = std::numeric_limits<double>::infinity());
     double weight() const { return weight_; }  // E of the last plan
     // q(r).
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {

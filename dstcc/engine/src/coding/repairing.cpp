@@ -205,7 +205,11 @@ std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
     const std::size_t layer = map_.layer_of(number);
     const double steered = layer < action_.repair.size() ? action_.repair[layer] : -1;
     if (steered < 0 && coding_.automatic) {
-        if (block.planned < 0) plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+        // Before it was closed it was planned with those that were.
+        if (block.planned < 0 || static_cast<float>(left_by_fresh(number)) != block.left) {
+            block.planned = -1;
+            plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+        }
         return block.planned;
     }
     const double configured = layer < coding_.repair.size() ? coding_.repair[layer] : 0.0;
@@ -221,6 +225,7 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     const auto mss = static_cast<std::int64_t>(transport_.mss_bytes);
     const BlockSending& block = sent_[number];
     PlannedLayer layer;
+    layer.left = block.left;
     std::int64_t largest = 0;
     for (std::uint32_t i = 0; i < map_.size(number); ++i) {
         const std::uint32_t object = map_.member(number, i);
@@ -242,8 +247,9 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
 
 // Of what a block's repair does not bring back, what fresh packets do not either: by the round trips that there are for them after what each
 // path loses.
-double CodedSendingEnd::left_by_fresh(Time deadline) const {
+double CodedSendingEnd::left_by_fresh(std::uint32_t number) const {
     if (!plans_again()) return 1;
+    const Time deadline = objects_.deadline_ns[map_.member(number, 0)];
     double left = 0, all = 0;
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
         const SubflowSet lowest_one = set & (~set + 1);
@@ -315,17 +321,18 @@ double CodedSendingEnd::proven(const std::vector<PlannedLayer>& layers, double b
 void CodedSendingEnd::plan_period(std::uint32_t period) {
     std::vector<PlannedLayer> layers;
     const auto first = static_cast<std::uint32_t>(period * map_.layers());
-    for (std::uint32_t m = 0; m < map_.layers(); ++m) layers.push_back(needs(first + m));
     refresh_paths();
+    for (std::uint32_t m = 0; m < map_.layers(); ++m) {
+        if (!repairs(first + m) && map_.size(first + m) > 0)
+            sent_[first + m].left = static_cast<float>(left_by_fresh(first + m));
+        layers.push_back(needs(first + m));
+    }
     // Where all of a chunk must leave before the next is captured, no more.
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
     const double bytes = proven(layers, carried() * static_cast<double>(usable));
-    // What is under way when it is planned again is answered no later for that.
-    BlockSending& base = sent_[first];
-    if (base.planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
-    if (base.planned < 0) base.left = static_cast<float>(left_by_fresh(objects_.deadline_ns[map_.member(first, 0)]));
-    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, base.left, sure());
+    if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
+    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {
@@ -344,10 +351,12 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     }
 }
 
-void CodedSendingEnd::note_gains(const std::vector<PlannedLayer>& layers, double bytes) {
+// What round trips of fresh packets for all of them gain.
+void CodedSendingEnd::note_gains(std::vector<PlannedLayer> layers, double bytes) {
     double weight[kRounds + 1];
     for (int rounds = 0; rounds <= kRounds; ++rounds) {
-        rule_.plan(layers, bytes, losses_, kLeft[rounds], sure());
+        for (PlannedLayer& layer : layers) layer.left = kLeft[rounds];
+        rule_.plan(layers, bytes, losses_, sure());
         weight[rounds] = rule_.weight();
         gains_[rounds] = weight[0] > 0 ? weight[rounds] / weight[0] - 1 : 0;
     }

@@ -306,14 +306,14 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
-    double left_by_fresh(Time deadline) const;
+    double left_by_fresh(std::uint32_t block) const;
     bool plans_again() const;
     int round_trips(Time deadline, SubflowSet first) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
-    void note_gains(const std::vector<PlannedLayer>& layers, double bytes);
+    void note_gains(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
     void review(std::uint32_t block);
