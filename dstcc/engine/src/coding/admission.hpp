@@ -15,6 +15,7 @@
 // It is arithmetic on bytes and times; what to do with the answer is coding/sending_end.hpp's.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "coding/storage_seen.hpp"
@@ -47,6 +48,10 @@ public:
     // Bytes in a nanosecond that the paths bring on average, over the time of a wait after the next one; 0 before a plan.
     double later() const { return later_; }
     void forget() { later_ = 0; }
+    // By then, what nothing that is admitted or still to come takes; 0 before a plan.
+    double left(Time deadline) const {
+        return later_ > 0 ? std::max(least_[step_before(std::max(deadline, now_))] - total_, 0.0) : 0;
+    }
 
 private:
     std::size_t step_before(Time at) const;

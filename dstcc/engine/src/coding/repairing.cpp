@@ -318,6 +318,24 @@ double CodedSendingEnd::proven(const std::vector<PlannedLayer>& layers, double b
     return bytes * (1 - std::min(open / rate_, 1.0) * (1 - std::min(kUnproven * source / bytes, 1.0)));
 }
 
+// What is left of what the paths carry in a period for those of its blocks that are still to be repaired: without what has gone of the
+// others; and at least what the first of them needs and nothing else that waits or is still to come.
+double CodedSendingEnd::spared(std::uint32_t first, const std::vector<PlannedLayer>& layers, double bytes) const {
+    if (bytes <= 0) return bytes;
+    double least = 0;
+    for (std::uint32_t m = 0; m < map_.layers(); ++m) {
+        const BlockSending& block = sent_[first + m];
+        if (repairs(first + m)) {
+            bytes -= static_cast<double>(block.source + block.repair) *
+                     static_cast<double>(block.symbol_bytes + header_bytes_);
+        } else if (layers[m].objects > 0) {
+            least = layers[m].bytes + admission_.left(objects_.deadline_ns[map_.member(first + m, 0)]);
+            break;
+        }
+    }
+    return std::max({bytes, least, 1.0});
+}
+
 void CodedSendingEnd::plan_period(std::uint32_t period) {
     std::vector<PlannedLayer> layers;
     const auto first = static_cast<std::uint32_t>(period * map_.layers());
@@ -330,7 +348,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     // Where all of a chunk must leave before the next is captured, no more.
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
-    const double bytes = proven(layers, carried() * static_cast<double>(usable));
+    const double bytes = spared(first, layers, proven(layers, carried() * static_cast<double>(usable)));
     if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
     const auto share = static_cast<float>(losses_.share());

@@ -311,6 +311,7 @@ private:
     int round_trips(Time deadline, SubflowSet first) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
+    double spared(std::uint32_t first, const std::vector<PlannedLayer>& layers, double bytes) const;
     void plan_period(std::uint32_t period);
     void plan_again();
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
