@@ -208,7 +208,7 @@ std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
         // Before it was closed it was planned with those that were.
         if (block.planned < 0 || static_cast<float>(left_by_fresh(number)) != block.left) {
             block.planned = -1;
-            plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+            plan_period(static_cast<std::uint32_t>(number / map_.layers()), true);
         }
         return block.planned;
     }
@@ -336,7 +336,8 @@ double CodedSendingEnd::spared(std::uint32_t first, const std::vector<PlannedLay
     return std::max({bytes, least, 1.0});
 }
 
-void CodedSendingEnd::plan_period(std::uint32_t period) {
+// `closes`: for a block that is closed now.
+void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
     std::vector<PlannedLayer> layers;
     const auto first = static_cast<std::uint32_t>(period * map_.layers());
     refresh_paths();
@@ -348,7 +349,8 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
     // Where all of a chunk must leave before the next is captured, no more.
     const Time chunks = map_.size(first), length = coding_.block_ns;
     const Time usable = spare_ns_ < length / std::max<Time>(chunks, 1) ? chunks * spare_ns_ : length;
-    const double bytes = spared(first, layers, proven(layers, carried() * static_cast<double>(usable)));
+    double bytes = proven(layers, carried() * static_cast<double>(usable));
+    if (closes) bytes = spared(first, layers, bytes);
     if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
     const auto share = static_cast<float>(losses_.share());
@@ -393,7 +395,7 @@ void CodedSendingEnd::plan_again() {
         if (share <= kRisen * block.share)
             least_share_ = std::min(least_share_, block.share);
         else if (reachable(last_deadline(number, false)))
-            plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+            plan_period(static_cast<std::uint32_t>(number / map_.layers()), false);
     }
 }
 

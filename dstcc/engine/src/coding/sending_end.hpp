@@ -312,7 +312,7 @@ private:
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
     double spared(std::uint32_t first, const std::vector<PlannedLayer>& layers, double bytes) const;
-    void plan_period(std::uint32_t period);
+    void plan_period(std::uint32_t period, bool closes);
     void plan_again();
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
