@@ -408,13 +408,20 @@ void CodedSendingEnd::review(std::uint32_t number) {
         std::uint32_t& last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
         const std::int64_t lacks = std::int64_t{word.needs} - word.coming;
         if (lacks + last <= 0) continue;
+        double lost = 0, all = 0;
+        for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+            const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
+            all += over.flight.rate();
+            lost += over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
+        }
+        const double share = all > 0 ? std::min(losses_.share(), lost / all) : losses_.share();
         if (!reachable(last_deadline(number, true))) return end(number);
         const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
         if (round_trips(deadline, ~SubflowSet{0}) > 0) {
             if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), true), word.room));
             continue;
         }
-        const std::int64_t more = std::min(rule_.fresh(lacks + last, losses_.share()) - last, word.room);
+        const std::int64_t more = std::min(rule_.fresh(lacks + last, share) - last, word.room);
         if (more > 0) last += static_cast<std::uint32_t>(more);
         want(number, w, more);
     }
