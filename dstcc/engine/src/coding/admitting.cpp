@@ -141,34 +141,38 @@ void CodedSendingEnd::admit_layer(std::size_t layer) {
                std::back_inserter(waiting));
     first.objects.clear();
     last.objects.clear();
-    if (first.begun == kNoObject) first.begun = last.begun;
-    last.begun = kNoObject;
+    const std::uint32_t begun_last[] = {last.begun, first.begun};
+    first.begun = last.begun = kNoObject;
     for (const std::uint32_t object : waiting) {
         const Time deadline = objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);
-        const bool begun = layers_[object].offset > 0;
+        const bool begun = layers_[object].offset > 0, taken = begun && deferred_[object] == 0;
         const double left = wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
-        if (begun) admission_.take(deadline, left);
+        if (taken) admission_.take(deadline, left);
         const bool useless =
             builds_on_another(objects_, object) && (deferred_[object - 1] != 0 || layers_[object - 1].given_up);
-        deferred_[object] = !begun && (useless || !admission_.admit(deadline, left));
+        deferred_[object] = !taken && ((useless && !begun) || !admission_.admit(deadline, left));
         (deferred_[object] != 0 ? last : first).objects.push_back(object);
     }
+    for (const std::uint32_t object : begun_last)
+        if (object != kNoObject) (deferred_[object] != 0 ? last : first).begun = object;
 }
 
 // A block of which some was sent and the rest is not admitted: where its repair must leave soon, the rest is given up, so that it closes.
 void CodedSendingEnd::close_in_time(std::size_t layer, Time notice) {
-    auto& waiting = levels_[map_.layers() + layer].objects;
+    Level& last = levels_[map_.layers() + layer];
     std::deque<std::uint32_t> kept;
     const Time arrives = now_ + least_light_ns_;
-    for (const std::uint32_t object : waiting) {
+    for (const std::uint32_t object : last.objects) {
         const std::uint32_t block = map_.block_of(object);
         const Time due = sent_[block].source > 0 && length_of(block) > 0 ? next_deadline(block, false, arrives) : -1;
-        if (due >= 0 && due <= arrives + std::max(notice, length_of(block)))
-            give_up(object);
-        else
+        if (due < 0 || due > arrives + std::max(notice, length_of(block))) {
             kept.push_back(object);
+            continue;
+        }
+        if (last.begun == object) last.begun = kNoObject;
+        give_up(object);
     }
-    waiting.swap(kept);
+    last.objects.swap(kept);
 }
 
 }  // namespace dstcc
