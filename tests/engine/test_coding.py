@@ -605,15 +605,24 @@ def test_blocks_are_planned_again_without_what_a_silent_path_has_not_answered() 
     assert coding.planned_packets[5] >= 5
 
 
-def test_where_fresh_packets_have_two_round_trips_little_repair_is_planned() -> None:
-    # Two round trips of 4 s and light: 10 s.
+def test_the_more_round_trips_fresh_packets_have_the_less_repair_is_planned() -> None:
+    # Light, 2 s, and no, one or two round trips of 4 s.
     on = link(rate_bps=1.2e6, rtt_s=4.0)
-    before, after = (planned_on(on, playout_s=s, drop_late=True) for s in (9.9, 10.1))
-    assert before[0] >= 3 > after[0]
-    # The longest path counts, and without deadlines what is later is worse.
+    none, first, one, second = (planned_on(on, playout_s=s, drop_late=True)[0] for s in (5.9, 6.1, 9.9, 10.1))
+    assert none > first == one > second
+    # Over paths alike those of the longest count, and without deadlines what is later is worse.
     far = (on, link(rate_bps=1.2e6, rtt_s=4.4))
-    assert planned_on(far, playout_s=10.1, drop_late=True)[0] == before[0]
-    assert planned_on(on, playout_s=None)[0] == before[0]
+    assert planned_on(far, playout_s=10.1, drop_late=True)[0] == one
+    assert none > planned_on(on, playout_s=None)[0] > one
+
+
+def test_a_path_that_loses_more_counts_more_for_the_round_trips_that_there_are() -> None:
+    # What the near path loses is heard of after 0.4 s and goes again over either, twice; what the far one loses once.
+    near, far = link(rate_bps=1.2e6, rtt_s=0.4), link(rate_bps=1.2e6, rtt_s=4.0)
+    losses = tuple((n, 1) for n in range(2, 4000, 5))
+    near_loses = planned_on((replace(near, drops=losses), far), playout_s=6.3, drop_late=True)
+    far_loses = planned_on((near, replace(far, drops=losses)), playout_s=6.3, drop_late=True)
+    assert near_loses[-8:].sum() < far_loses[-8:].sum()
 
 
 @pytest.mark.parametrize(
