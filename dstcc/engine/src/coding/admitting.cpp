@@ -20,7 +20,7 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 
 // With a handshake the sender has no plan.
 bool CodedSendingEnd::plans() const {
-    return !transport_.handshake && layer_first_ && deadlines_ && !layers_steered_ && longest_wait_ns_ <= kMostWait &&
+    return !transport_.handshake && transport_.drop_late && deadlines_ && !layers_steered_ && longest_wait_ns_ <= kMostWait &&
            released_ > 0;
 }
 
@@ -76,7 +76,7 @@ bool CodedSendingEnd::nothing_to_choose(Time interval, double asked) const {
     for (std::size_t layer = 0; layer < map_.layers(); ++layer)
         if (!levels_[map_.layers() + layer].objects.empty()) return false;
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
-    if (early_ns_ > 0) return false;
+    if (early_ns_ > 0 || stored_) return false;
     const double rtts =
         static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
     const double bearable = 1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0);
@@ -119,6 +119,7 @@ Time CodedSendingEnd::early() const {
 std::vector<double> CodedSendingEnd::released_rates() const {
     const Time window = std::max<Time>(std::min(longest_wait_ns_ / kLooksBack, now_), 1);
     std::vector<double> rates(map_.layers(), 0);
+    if (released_ == objects_.size()) return rates;
     for (std::size_t object = released_; object-- > 0 && objects_.release_ns[object] > now_ - window;)
         rates[objects_.layer[object]] += wire_bytes(objects_.payload_bytes[object]) / static_cast<double>(window);
     return rates;

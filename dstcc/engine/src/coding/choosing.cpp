@@ -110,8 +110,8 @@ int CodedSendingEnd::quickest(SubflowSet set) const {
 CodedSendingEnd::Choice CodedSendingEnd::choose() {
     look();
     const SubflowSet ready = ready_ & open_;
-    // What can still be in time was released then or later, so that a level may be passed over without a search.
-    const Time oldest = deadlines_ ? earliest(ready) - longest_wait_ns_ : 0;
+    // What can still be in time is due then or later, so that a level may be passed over without a search.
+    const Time oldest = deadlines_ ? earliest(ready) : 0;
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {

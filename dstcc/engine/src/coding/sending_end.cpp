@@ -22,8 +22,8 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       paces_(paces),
       begin_ns_(setup.begin_ns),
       ends_ns_(setup.ends_ns),
-      layer_first_(setup.transport.layer_first),
-      by_layer_(layer_first_ || !setup.transport.drop_late),
+      stored_(setup.transport.drop_late && !setup.transport.layer_first),
+      by_layer_(!stored_ || !setup.transport.handshake),
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),
       repaired_(blocks.layers(), 0),
@@ -238,7 +238,8 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
-    if (!deadlines_ || !layer_first_ || objects_.size() == 0) return;
+    if (stored_) gap_ns_ = coding_.block_ns;
+    if (!deadlines_ || stored_ || !transport_.layer_first || objects_.size() == 0) return;
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;
     const Time playout = objects_.deadline_ns[newest] - objects_.release_ns[newest];

@@ -284,7 +284,10 @@ private:
     // What goes first. Where playout waits for base layers, a period's base layers go behind the others and their repair: a chunk
     // that is waited for is then there with all of its layers.
     Time turn_of(std::uint32_t object, std::size_t level, Time oldest = 0) const {
-        if (transport_.drop_late) return std::max(objects_.release_ns[object], oldest) + turn_after(level);
+        if (transport_.drop_late) {
+            const Time due = deadlines_ ? objects_.deadline_ns[object] : objects_.release_ns[object];
+            return std::max(std::min(due, kNever / 8), oldest) + turn_after(level);
+        }
         return 2 * static_cast<Time>(map_.block_of(object) / map_.layers()) + (level == 0);
     }
     // Added to a release: a level's turn.
@@ -350,7 +353,7 @@ private:
     BlockHeaders& headers_;
     Timers timers_, paces_;
     Time begin_ns_, ends_ns_;
-    bool layer_first_, by_layer_, deadlines_ = false;
+    bool stored_, by_layer_, deadlines_ = false;
     std::uint32_t header_bytes_;
     Time now_ = 0;
     std::vector<Subflow> subflows_;
