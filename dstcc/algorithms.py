@@ -495,7 +495,7 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         "iodst table 1": ((1, 10),),
     },
     OWN: {
-        "further on": ((701, 740), (901, 905), EVIDENCE, AGAIN),
+        "further on": ((701, 740), (901, 905), (1101, 1196), EVIDENCE, AGAIN),
         **dict.fromkeys((*MISSIONS, "held-out bursts-50"), (STORAGE, EVIDENCE)),
         **dict.fromkeys(LADDERS, ((501, 520),)),
         **dict.fromkeys(("sinking", "tide", "relief", "flares"), ((501, 520), REPAIR, EVIDENCE)),

@@ -59,17 +59,16 @@ def test_the_pace_becomes_what_is_available_there(others: float) -> None:
     assert (far.sent - before) / 1000 == pytest.approx(LINE - others, rel=0.03)
 
 
-def test_a_quarter_of_a_round_trip_at_most_times_its_share_stands_there_in_the_end() -> None:
+def test_who_has_all_of_the_line_keeps_an_eighth_of_half_a_round_trip_there_in_the_end() -> None:
     far = Far()
     far.send(2 * LINE, 4000)
-    # The target of who has the whole line: 7/4 - 3/2 of a quarter of a round trip.
     assert far.standing / LINE == pytest.approx(ROUND_S / 16, rel=0.1)
 
 
 def test_it_is_kept_shorter_where_layers_have_little_time() -> None:
     far = Far()
     far.send(2 * LINE, 4000, spare_s=40)
-    # A quarter of the spare time, times 7/4 - 3/2.
+    # An eighth of half the spare time.
     assert far.standing / LINE == pytest.approx(40 / 16, rel=0.2)
 
 
@@ -160,7 +159,7 @@ def test_bytes_that_an_older_packet_tells_of_arrived_all_the_same() -> None:
     assert pace == pytest.approx(250)  # as in found_queue()
 
 
-def test_a_line_is_what_it_showed_less_a_sixteenth_a_round_trip() -> None:
+def test_a_line_is_what_it_showed_less_a_thirty_second_a_round_trip() -> None:
     """1,000 bytes a second at first. Others leave half of it, and 20 s stand all the time, for eight round trips."""
     queue, _ = found_queue(SHOWN)
     steps = 80
@@ -168,10 +167,22 @@ def test_a_line_is_what_it_showed_less_a_sixteenth_a_round_trip() -> None:
         queue.hear(ns(20.0 + 10 * step), ns(20.0), 5_000.0)
         now = ns(20.0 + 10 * step)
         pace = queue.pace(now, 0.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
-    line = LINE * (1 - 10 / ROUND_S / 16) ** steps
-    target = ROUND_S / 4 * (1 + 1.5 * (0.5 - 500 / line))
-    assert 600 < line < 610 and target < 20
-    assert pace == pytest.approx(500 + line * (target - 20) / (ROUND_S / 2))
+    line = LINE * (1 - 10 / ROUND_S / 32) ** steps
+    target = ROUND_S / 2 * (1 - 7 / 8 * (500 / line) ** 2)
+    assert 775 < line < 785 and target > 20
+    # The less of the line a sender has the less it corrects.
+    assert pace == pytest.approx(500 + 500**2 / line * (target - 20) / (ROUND_S / 2))
+
+
+def test_what_is_available_rises_by_a_quarter_of_the_line_from_look_to_look() -> None:
+    queue, _ = found_queue(SHOWN)
+    for step in range(30):  # as much stands as ever, and hardly anything comes through
+        queue.hear(ns(20.0 + step), ns(61.0 + 3 * step), 1.0)
+        queue.pace(ns(30.0 + step), 1e5, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    # By the next report 1,000 bytes a second leave the queue. Far too much is ahead: a quarter of what is available.
+    queue.hear(ns(59.0), ns(148.0), 10_000.0)
+    pace = queue.pace(ns(70.0), 1e6, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
+    assert pace == pytest.approx(LINE / 4 / 4, rel=0.02)
 
 
 def test_what_was_lost_before_a_contact_counts_for_no_look_behind_it() -> None:
@@ -202,7 +213,7 @@ def test_packets_that_waited_for_a_contact_by_the_plan_say_nothing() -> None:
 def test_what_passes_without_a_queue_is_available() -> None:
     queue, _ = found_queue(SHOWN)
     queue.hear(ns(20.0), ns(0.0), 15_000.0)
-    # 1,500 bytes a second; nothing is ahead of what is sent now; 25 s x (1 - 3/4) in half a round trip: an eighth more.
+    # 1,500 bytes a second; nothing is ahead of what is sent now; 50 s / 8 in half a round trip: an eighth more.
     pace = queue.pace(ns(30.0), 15_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
     assert pace == pytest.approx(1500 * 1.125)
 
@@ -228,6 +239,7 @@ def test_where_others_share_the_own_line_a_limit_is_kept_for_a_round_trip(shared
         queue.hear(ns(60), ns(60.0), 50_000.0)
         assert queue.pace(ns(60), 60_000.0, 900 / 1e9, ns(ROUND_S), ns(1e6)) == float("inf")
         return
+    before = 10
     for at, shown, limited in (
         (60, 900, True),
         (109, 900, True),
@@ -235,7 +247,8 @@ def test_where_others_share_the_own_line_a_limit_is_kept_for_a_round_trip(shared
         (219, 900, True),
         (231, 900, False),
     ):
-        queue.hear(ns(at), ns(60.0), 1_000.0 * (at - 10))
+        queue.hear(ns(at), ns(60.0), 1_000.0 * (at - before))
+        before = at
         pace = queue.pace(ns(at), 60_000.0, shown / 1e9, ns(ROUND_S), ns(1e6)) * 1e9
         assert (pace < 2_000) is limited, at
 

@@ -342,6 +342,19 @@ def test_two_on_one_link_have_the_same_rate(slower: bool) -> None:
     assert sum(shares) > 0.85 * RATE_BPS / (2 if slower else 1)
 
 
+@pytest.mark.parametrize("queue_rtts", [0.5, 1.0, 2.0])
+def test_who_comes_later_has_the_same_rate_behind_a_node(queue_rtts: float) -> None:
+    """Each over a line of its own; the other begins after seven round trips."""
+    queue_bytes = int(queue_rtts * RTT_S * RATE_BPS / 16)
+    both = (far(), far(outages_s=((0.0, 700.0),)))
+    result = trial(
+        tuple(relayed(one, RATE_BPS / 2, queue_bytes) for one in both), video(2, 4000), slot_s=50.0
+    )
+    shares = tuple(wire_rate(result, 2000, 4000, subflow) for subflow in (0, 1))
+    assert jain(shares) > 0.95
+    assert sum(shares) > 0.95 * RATE_BPS / 2
+
+
 @pytest.mark.parametrize(
     ("rate_bps", "rtt_s", "queue_bdp"), [(1e6, 0.1, 1.0), (1e6, 0.1, 4.0), (240e3, 10.0, 1.0)]
 )

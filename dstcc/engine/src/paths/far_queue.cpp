@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
-constexpr double kForgets = 1.0 / 16;          // of the line, in a round trip
+constexpr double kForgets = 1.0 / 32;          // of the line, in a round trip
 constexpr double kMostYields = 64;             // round trips
 constexpr Time kGrown = 32;                    // in the longest wait, from report to report: more is growth
 
@@ -39,17 +39,19 @@ double FarQueue::pace(Time now, double under_way, double shown, Time round_trip,
     const double ahead = static_cast<double>(wait_) + (under_way - available_ * since) / line;
     ahead_ = static_cast<Time>(std::max(ahead, 0.0));
     const auto longest = static_cast<double>(longest_), can_wait = static_cast<double>(std::max<Time>(spare, 0));
+    const double part = available_ / line;
     double target = std::min({kTarget * round, kTargetOfLongest * longest, kTargetOfSpare * can_wait});
-    target *= 1 + kEvens * (0.5 - available_ / line);
-    double horizon = kHorizon * round, most = kMost * available_;
+    target *= 1 - kRoom * part * part;
+    double horizon = kHorizon * round, most = kMost * available_, corrects = available_ * part;
     if (gap.length > 0) {
         const double lasts = target + static_cast<double>(gap.length);
         target = std::max(target, std::min({lasts, kGapOfLongest * longest, kGapOfSpare * can_wait}));
         horizon = std::clamp(static_cast<double>(gap.until), kLeastHorizon * round, horizon);
         most = std::max(most, shown);
+        corrects = line;
     }
     const double over = (target - std::max(ahead, 0.0)) / horizon;
-    const double pace = std::clamp(available_ + line * over, kLeast * available_, most);
+    const double pace = std::clamp(available_ + corrects * over, kLeast * available_, most);
     const double keeps = kKeeps * greatest_;
     if (pace >= keeps || now < holds_from_) return pace;
     if (lost_share_ > kGivesUp) {
@@ -89,7 +91,8 @@ void FarQueue::look(double shown, double round) {
         if (stood && grew > 0 && coming > 0) available_ = arrived_ / coming;
         found_ = found_ || available_ > 0;
     } else if (stood) {
-        const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, 2 * available_);
+        const double most = available_ + 2 * kRises * line_;
+        const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, most);
         available_ = (available_ + shows) / 2;
     } else {
         available_ = std::max(available_, sent_rate);

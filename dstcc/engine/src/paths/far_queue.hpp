@@ -8,13 +8,15 @@
 //
 //                            A = r - C dW / ds,    r = arrived / ds: what a full queue dropped did not make it longer
 //
-//                        the mean of this and the last. Where nothing stands it is r at least: the pace is more than A then, and what passes
-//                        without a queue is there
+//                        the mean of this and the last, at most kRises of C more. Where nothing stands it is r at least: the pace is more
+//                        than A then, and what passes without a queue is there
 //   ahead      W + (in flight - A x the time since that packet was sent) / C: the wait of what is sent now
 //   target     kTarget of a round trip, kTargetOfLongest of the longest wait that was ever seen, or kTargetOfSpare of the time that
 //              a layer has beyond light, whichever is least: the line further on has something to send until a rate that rose is
-//              heard of. Times 1 + kEvens (1/2 - A / C): of two senders there the one with less of the line aims at more
-//   pace       A + C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A
+//              heard of. Times 1 - kRoom (A / C)^2: who has all of the line leaves room for others that come. Who shares it has
+//              most to win where they go; and of two senders there the one with less of the line aims at more
+//   pace       A + A^2 / C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A. Several senders correct one queue, each a round
+//              trip late: all of them together no more than one does that is alone
 //   stands     W is kStands of a round trip, or kStandsShallow once more than kDrops was lost between two looks twice in a row: a shallow
 //              queue drops what is sent long before
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
@@ -25,8 +27,8 @@
 //              1 again after kWell times as long without
 //
 // Before a gap in the contacts of the own line what stands is to last for the gap: the target is longer by it, but at most
-// kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is bounded
-// by the own line alone.
+// kGapOfLongest of the longest wait and kGapOfSpare of the spare time; it is to stand when the gap begins, and the pace is corrected
+// by C in the place of A^2 / C and bounded by the own line alone.
 //
 // While nothing is sent, what stands there is served: the wait of what is sent next falls with time.
 //
@@ -41,10 +43,10 @@ namespace dstcc {
 class FarQueue {
 public:
     // Of a round trip.
-    static constexpr double kStands = 1.0 / 32, kStandsShallow = 1.0 / 512, kTarget = 1.0 / 4, kHorizon = 1.0 / 2;
+    static constexpr double kStands = 1.0 / 32, kStandsShallow = 1.0 / 512, kTarget = 1.0 / 2, kHorizon = 1.0 / 2;
     // Of other times.
-    static constexpr double kTargetOfLongest = 1.0 / 2, kTargetOfSpare = 1.0 / 4, kFull = 3.0 / 4, kDrops = 1.0 / 20;
-    static constexpr double kEvens = 3.0 / 2;
+    static constexpr double kTargetOfLongest = 7.0 / 8, kTargetOfSpare = 1.0 / 2, kFull = 3.0 / 4, kDrops = 1.0 / 20;
+    static constexpr double kRoom = 7.0 / 8, kRises = 1.0 / 4;
     static constexpr double kHeld = 2, kLeft = 1.0 / 16, kKeeps = 1.0 / 4, kGivesUp = 3.0 / 20, kWell = 4;
     static constexpr double kGapOfLongest = 2.0, kGapOfSpare = 1.0 / 2, kLeastHorizon = 1.0 / 16;
 
