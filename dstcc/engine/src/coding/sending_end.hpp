@@ -1,7 +1,7 @@
 // The sending end of `coded`: layers come in, packets go out over the subflows, acknowledgements come back.
 //
 //   source    the parts of layers as they are, cut into packets, the oldest first
-//   turn      release + layer x gap, where the transport sends base layers first: the gap is a block, or the time that there is
+//   turn      deadline + layer x gap, where the transport sends base layers first: the gap is a block, or the time that there is
 //             (deadline - release - light) divided by the layers if that is less, or if a queue further on was seen: what is left
 //             there may fall to any rate, and layers below are so much ahead then. So where not all can be sent a layer is ahead of the
 //             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
