@@ -208,7 +208,8 @@ Time CodedSendingEnd::expiry(std::uint32_t object) const {
     const LayerSending& layer = layers_[object];
     const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
     const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
-    const Time sending = rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
+    const Time sending =
+        rates_known_ && rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
     return objects_.deadline_ns[object] - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)) -
            least_queue_ns_ - least_light_ns_;
 }

@@ -210,6 +210,7 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     if (at_slot || lines_until_ns_ < kNever) look_at_lines();
     least_light_ns_ = least_queue_ns_ = kNever / 4;
     rate_ = 0;
+    rates_known_ = true;
     next_ = kNoObject;
     const SubflowSet heard_of = heard();
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
@@ -219,7 +220,10 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
         if (!transport_.handshake) subflow.further_on_ns = subflow.clock.waits_there(now_);
         tell_gap(subflow);
         const bool in_time = !deadlines_ || subflow.light_ns <= longest_wait_ns_;
-        if (in_time && contains(heard_of, s)) rate_ += subflow.flight.rate();
+        if (in_time && contains(heard_of, s)) {
+            rate_ += subflow.flight.rate();
+            rates_known_ = rates_known_ && subflow.flight.rate() > 0;
+        }
         meets_others_ = meets_others_ || subflow.flight.tcp().far_found;
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.one_way_ns());

@@ -367,6 +367,7 @@ private:
     Time least_light_ns_ = 0;       // one way, of the established, or of all while none is
     Time least_queue_ns_ = 0;       // in front of what is sent next, of those that are up; as of the last slot
     double rate_ = 0;               // bytes in a nanosecond, of all; as of the last slot
+    bool rates_known_ = false;      // of all of these
     double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
     Time longest_wait_ns_ = 0;      // from an object's release to its deadline
     SubflowSet open_ = 0;           // of this choice: see look()

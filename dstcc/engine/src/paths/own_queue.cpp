@@ -12,7 +12,7 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     const bool late = now - last_ns_ > kLate * (due_ns_ - last_ns_);
     if (known() && late)
         begin_train(now, before);
-    else if (now > last_ns_ && last_ns_ >= 0)
+    else if (known() && now > last_ns_)
         measure(now, before);
     refused_ = taken < packet / 2;
     if (refused_) target_ = std::min(target_, std::max(before / 2, kLeastTarget * packet));
@@ -21,6 +21,11 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
         own_bytes_ -= gone.bytes;
         if (gone.leaves_ns > gone.came_ns) served_ = gone.queue / static_cast<double>(gone.leaves_ns - gone.came_ns);
     }
+    if (!known() && served_ > 0) {
+        line_ = served_;
+        share_ = line_ * std::min((own_bytes_ + packet) / (before + packet), 1.0);
+        begin_train(now, before);
+    }
     if (taken > 0) own_.push_back({now, seen.leaves_ns, taken, after});
     own_bytes_ += taken;
     entered_ += taken;
@@ -28,9 +33,8 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     queue_ = after;
     others_ = others_ || besides() > 0;
     last_ns_ = now;
-    const Time wait = gap(packet, seen.leaves_ns - now, limit);
-    due_ns_ = now + wait;
-    return wait;
+    due_ns_ = next(now, packet, seen.leaves_ns, limit);
+    return due_ns_ - now;
 }
 
 void OwnQueue::begin_train(Time now, double queue) {
@@ -45,7 +49,6 @@ void OwnQueue::begin_train(Time now, double queue) {
 // What the time since the last packet has shown.
 void OwnQueue::measure(Time now, double before) {
     const double drained = queue_ - before;
-    if (!known()) return search(drained, now, before);
     lost_ += std::max(drained, 0.0);
     if (before <= 0) stood_ = false;
     if (lost_ >= full_ || before <= 0) {
@@ -61,26 +64,18 @@ void OwnQueue::measure(Time now, double before) {
     begin_train(now, before);
 }
 
-void OwnQueue::search(double drained, Time now, double before) {
-    if (before > 0 && drained >= kCounts * full_) {
-        share_ = line_ = drained / static_cast<double>(now - last_ns_);
-    } else if (before > 0) {
-        wait_ = std::min(2 * wait_, longest_wait_);
-    } else if (now <= due_ns_) {
-        wait_ = std::max<Time>(wait_ / 2, 1);
+Time OwnQueue::next(Time now, double packet, Time leaves, double limit) {
+    if (!known()) {
+        if (own_bytes_ < target_ && !refused_) return now;
+        return std::max(own_.empty() ? leaves : own_.front().leaves_ns, now + wait_);
     }
-    begin_train(now, before);
-}
-
-Time OwnQueue::gap(double packet, Time leaves, double limit) const {
-    if (!known()) return own_bytes_ < target_ && !refused_ ? 0 : wait_;
     const double target = std::max(target_, besides());
     const double horizon = std::max(kHorizon * full_, kHorizon / kTarget * target);
     // What others filled may be empty before a wait at the least pace is over.
-    const bool filled = queue_ > kAlike * kTarget * full_ && !refused_ && leaves > 0;
-    const double empties = filled ? std::min(packet / static_cast<double>(leaves), line_) : 0;
+    const bool filled = queue_ > kAlike * kTarget * full_ && !refused_ && leaves > now;
+    const double empties = filled ? std::min(packet / static_cast<double>(leaves - now), line_) : 0;
     const double pace = std::max({share_ + line_ * (target - own_bytes_) / horizon, kLeastPace * line_, empties});
-    return static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
+    return now + static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
 }
 
 }  // namespace dstcc

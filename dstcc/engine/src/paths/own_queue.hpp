@@ -1,9 +1,8 @@
 // OwnQueue: the rate of a sender's own line, by the drain of its own queue from packet to packet, and the pace that keeps this
 // queue short. No acknowledgement is waited for.
 //
-//   search   While the rate is unknown packets go in trains: at once until kTarget packets stand in the queue, and after a wait
-//            again. What the queue lost meanwhile is the rate. If it is empty the next wait is half as long; if it lost
-//            nothing that counts, twice, and kLongestWait times the first one at most. A packet that was not taken ends its train.
+//   search   While the rate is unknown packets go at once until kTarget of them stand in the queue; the next when the first has left. The rate
+//            is at which the line took what stood up to the first that left. A packet that was not taken waits as long.
 //   train    kTrain packets. Over its time T, with Q the queue and `entered` what the queue took of the sender's packets:
 //
 //                share = (entered - growth of Q) / T     what left; others' packets in the queue count against it
@@ -39,12 +38,8 @@ public:
     // Others that do the same; of what others have in the queue, where that is more.
     static constexpr double kAlike = 3, kBeside = 0.4;
 
-    // `wait`: the first one after a train.
-    OwnQueue(double full_packet, Time wait)
-        : full_(full_packet),
-          target_(kTarget * full_packet),
-          wait_(wait),
-          longest_wait_(kLongestWait * wait) {}
+    // `wait`: the least one in the search.
+    OwnQueue(double full_packet, Time wait) : full_(full_packet), target_(kTarget * full_packet), wait_(wait) {}
 
     // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
     Time see(Time now, const QueueSeen& seen, double limit);
@@ -57,14 +52,11 @@ public:
     double target() const { return target_; }  // bytes
 
 private:
-    static constexpr Time kLongestWait = 1024;
     static constexpr double kLeastTarget = 9.0 / 8;  // packets
     static constexpr double kLeastPace = 1.0 / 64;   // of the line's rate
-    static constexpr double kCounts = 1.0 / 16;      // of a packet: a loss of less shows no rate
 
     void measure(Time now, double before);
-    void search(double drained, Time now, double before);
-    Time gap(double packet, Time leaves, double limit) const;
+    Time next(Time now, double packet, Time leaves, double limit);
     // The target beside others that fill the queue, bytes; 0: none do.
     double besides() const {
         const double others = queue_ - own_bytes_;
@@ -73,7 +65,7 @@ private:
     void begin_train(Time now, double queue);
 
     double full_, target_;
-    Time wait_, longest_wait_;
+    Time wait_;
     bool refused_ = false;  // the last packet was not taken
     double share_ = 0, line_ = 0;
     double queue_ = 0;  // after the last packet
