@@ -415,6 +415,32 @@ def test_beside_cubic_both_have_three_tenths_of_their_share(
     assert min(wire_rate(result, span / 2, span), others) >= 0.3 * rate_bps / 2
 
 
+@pytest.mark.parametrize(("control", "flows"), [("cubic", 1), ("cubic", 3), ("bbr-scaled", 1)])
+@pytest.mark.parametrize("subflows", [1, 2, 4])
+def test_beside_tcp_each_subflow_has_its_part(subflows: int, control: str, flows: int) -> None:
+    # What fills the queue counts as one flow and a half: 2/5, 4/7 and 8/11 of the line are the video's.
+    span = 1000
+    shared = link(
+        RATE_BPS,
+        10.0,
+        up_rate_bps=64e3,
+        queue_bytes=300_000,
+        subflows=subflows,
+        flows=tuple(Flow(control) for _ in range(flows)),
+    )
+    result = trial(shared, video(3, span), duration_s=span)
+    own = sum(wire_rate(result, span / 2, span, subflow) for subflow in range(subflows))
+    assert own / RATE_BPS == pytest.approx(subflows / (subflows + 1.5), abs=0.05)
+
+
+def test_beside_bbr_who_needs_less_than_two_fifths_plays_nearly_all() -> None:
+    # 0.36 of the line, repair and headers aside, of which the other takes all that it can from 50 s on.
+    shared = link(52e3, 6.0, up_rate_bps=2200, flows=(Flow("bbr-scaled", start_ns=ns(50)),))
+    objects = live(100, (4200, 2300), chunk_s=2.8, playout_s=36)
+    result = trial(shared, objects, block_s=1, drop_late=True, duration_s=400)
+    assert in_time(result, objects) > 0.97
+
+
 def test_beside_cubic_in_a_nodes_store_it_has_a_fifth_of_its_share() -> None:
     both = far(up_bps=64e3, flows=(Flow("cubic", start_ns=ns(500)),))
     shared = relayed(both, RATE_BPS / 2, int(RATE_BPS / 2 / 8 * 2 * RTT_S))

@@ -47,7 +47,7 @@ public:
     void init(TcpState& tcp, Time now) override {
         tcp.cwnd = kInfiniteWindow;
         const double full = tcp.wire_bytes;
-        queue_.emplace(full, std::max<Time>(tcp.srtt_ns / kFirstWaits, 1));
+        queue_.emplace(full, std::max<Time>(tcp.srtt_ns / kFirstWaits, 1), sharers_);
         limit_.emplace(full, true);
         heard_ns_ = newest_ns_ = now;
         if (!told_) return;

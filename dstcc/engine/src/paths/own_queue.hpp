@@ -16,8 +16,9 @@
 //            from train to train. Others that do the same: each has the target in the queue in the end, and so the same rate.
 //   beside   Others that fill the queue leave nothing to who keeps four packets in it (Copa's competitive mode: Arun and Balakrishnan,
 //            NSDI 2018). What others have in it is seen here: where it is more than kAlike senders of this kind have, the target is
-//            kBeside of it, and the share kBeside / (1 + kBeside) of the line, whatever the others' control. What a train shows
-//            of it is less where the source has less: who plans by that would send less and less
+//            what makes a part of all that stands its own, and so of the line, whatever the others' control: of n subflows each
+//            has 1 / (n + kOthers), one beside one of TCP 0.4, and two that do not know of one another leave a fifth. What a train
+//            shows is less where the source has less: who plans by that would send less and less
 //   full     A queue that took nothing of a packet is shallow: the target is half of what stood in it, at most, and little more than a packet at least.
 #pragma once
 
@@ -35,11 +36,15 @@ public:
     // Packets that are kept in the queue; of a train; over which the queue goes to its target.
     static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
     static constexpr Time kLate = 2;
-    // Others that do the same; of what others have in the queue, where that is more.
-    static constexpr double kAlike = 3, kBeside = 0.4;
+    // Others that do the same; those that fill the queue count as so many.
+    static constexpr double kAlike = 3, kOthers = 1.5;
 
-    // `wait`: the least one in the search.
-    OwnQueue(double full_packet, Time wait) : full_(full_packet), target_(kTarget * full_packet), wait_(wait) {}
+    // `wait`: the least one in the search. `sharers`: the sender's subflows on the line.
+    OwnQueue(double full_packet, Time wait, int sharers = 1)
+        : full_(full_packet),
+          target_(kTarget * full_packet),
+          wait_(wait),
+          part_(1 / (sharers + kOthers)) {}
 
     // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
     Time see(Time now, const QueueSeen& seen, double limit);
@@ -47,7 +52,7 @@ public:
     // What the line carries, by who knows it, bytes in a nanosecond: nothing is searched.
     void tell(double rate) { share_ = line_ = rate; }
     // Bytes in a nanosecond, 0: unknown. Beside others that fill the queue at least what the target holds.
-    double share() const { return besides() > 0 ? std::max(share_, kBeside / (1 + kBeside) * line_) : share_; }
+    double share() const { return besides() > 0 ? std::max(share_, part_ * line_) : share_; }
     double line() const { return line_; }
     double target() const { return target_; }  // bytes
 
@@ -60,12 +65,13 @@ private:
     // The target beside others that fill the queue, bytes; 0: none do.
     double besides() const {
         const double others = queue_ - own_bytes_;
-        return others > kAlike * kTarget * full_ ? kBeside * others : 0;
+        return others > kAlike * kTarget * full_ ? part_ / (1 - part_) * others : 0;
     }
     void begin_train(Time now, double queue);
 
     double full_, target_;
     Time wait_;
+    double part_;           // beside others
     bool refused_ = false;  // the last packet was not taken
     double share_ = 0, line_ = 0;
     double queue_ = 0;  // after the last packet
