@@ -6,6 +6,8 @@ product.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,20 @@ def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
     apart = np.diff(trace.t_ns[during])
     assert (apart[:2] < 0.13e6).all()
     assert np.median(apart[3:]) == pytest.approx(1.1e6, rel=0.13)  # whole segments
+
+
+def test_where_each_second_segment_is_lost_each_second_arrival_is_acknowledged():
+    # As 6.12 was seen to, once a queue overflowed by each second segment: arrivals a millisecond apart were answered at
+    # 723.9, 724.9, 725.9 and 726.9 ms, then at 728.9, 730.9 .. ms. That of 727.9 is held back, that of 728.9 has it
+    # said, and has no answer itself.
+    link = replace(net.link(24e6, 1.0), drops=tuple((number, 1) for number in range(3001, 3041, 2)))
+    trace = net.run(
+        "fixed", link, duration_s=5, trace=True, parameters=net.windows(2000), receive_buffer_bytes=4_000_000
+    ).trace
+    assert trace is not None
+    sent = (trace.event == ACK_SENT) & (trace.number == 3001) & (trace.sack[:, 0, 1] > 0)
+    apart_ms = np.diff(trace.t_ns[sent][:12]) / 1e6
+    np.testing.assert_allclose(apart_ms, [1] * 3 + [2] * 8, atol=0.02)
 
 
 def test_a_short_segment_is_acknowledged_at_once_and_a_full_one_waits():

@@ -391,6 +391,25 @@ def test_what_was_held_back_is_said_before_a_third_block_begins():
     assert receiver.engine.speaks_first(206)
 
 
+def test_a_segment_before_which_something_was_said_has_no_answer():
+    # tcp_data_queue_ofo() asks for an ACK before tcp_sack_new_ofo_skb() has the one sent that was held back, which
+    # clears that (tcp_event_ack_sent()).
+    receiver = established(options=24)
+    for number in (202, 204, 206):
+        receiver.take(number)
+        receiver.engine.make_ack()
+    receiver.take(208)  # held back: three were answered at once
+    assert receiver.engine.speaks_first(210)
+    receiver.engine.make_ack()
+    receiver.engine.leave_unanswered()
+    assert receiver.take(210) == (True, False)
+    assert receiver.engine.ack_deadline == NEVER_NS
+    assert not receiver.engine.speaks_first(212)  # nor is it held back
+    assert receiver.take(212) == (True, False)  # which is
+    assert receiver.engine.ack_deadline < NEVER_NS
+    assert receiver.engine.speaks_first(214)
+
+
 def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
     # 200 to 202 are missing. 200 is answered, as the first of the new hole's; two more are, then ACKs are held back.
     receiver = established()

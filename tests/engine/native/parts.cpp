@@ -142,6 +142,7 @@ void bind_receivers(py::module_& m) {
              }),
              py::arg("transport"), py::arg("window_segments"), py::arg("rtt"))
         .def("speaks_first", &SubflowReceiver::speaks_first)
+        .def("leave_unanswered", &SubflowReceiver::leave_unanswered)
         // (fresh, answered at once)
         .def(
             "segment",

@@ -75,7 +75,10 @@ template <class Take>
                                                           Take&& take) {
     if (packet.bytes == 0) return answer_syn(now, i, to, packet.sent_ns, delivered);
     const std::int64_t number = widen(to.receiver.next(), packet.number);
-    if (to.receiver.speaks_first(number)) send_ack(now, i, to, delivered);
+    if (to.receiver.speaks_first(number)) {
+        send_ack(now, i, to, delivered);
+        to.receiver.leave_unanswered();
+    }
     const auto answer = to.receiver.handle_segment(now, number, packet.sent_ns, packet.bytes, packet.pushed);
     if (answer.fresh) take();  // else a needless repeat; its payload was counted
     to.one_way_ns = now - packet.sent_ns;

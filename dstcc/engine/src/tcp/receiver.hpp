@@ -21,7 +21,8 @@ namespace dstcc {
 //            - the last of a write (PSH: tcp_measure_rcv_mss), once the application has all that came over whatever subflow
 //              (mptcp_cleanup_rbuf: rx_empty), see ReceivingEnd;
 //            - the first three segments out of order;
-//            - what was held back, before a segment that touches neither of the last two SACK blocks;
+//            - what was held back, before a segment that touches neither of the last two SACK blocks. That segment has no
+//              answer, and nothing waits to give one: tcp_send_ack() clears what tcp_ack_snd_check() would ask for;
 //   later    - the segments out of order behind those, up to 44 in one ACK within 1.1 ms (tcp_comp_sack_nr,
 //              _delay_ns and _slack_ns, all of which an idle machine's timer takes);
 //            - a single segment when its wait is over: 40 ms, and up to 200 where segments come farther apart, or its second
@@ -74,12 +75,14 @@ public:
         if (compressed_ == 0) wait_ = std::min(2 * wait_, slowest_);
     }
 
-    // Whether an ACK that was held back goes before a segment's own is thought of, lest its SACK blocks be forgotten.
+    // Whether an ACK that was held back goes before a segment is taken in, lest its SACK blocks be forgotten.
     bool speaks_first(std::int64_t number) const {
         if (compressed_ == 0 || blocks_ < kBlocksExpected || number <= next_) return false;
         const auto touches = [&](const Range& b) { return number + 1 >= b.begin && number <= b.end; };
         return !touches(block_[0]) && !touches(block_[1]) && !out_of_order_.contains(number);
     }
+    // It did: the segment that comes in now is not answered.
+    void leave_unanswered() { unanswered_ = true; }
     struct Answer {
         bool fresh;  // the segment was not there before
         bool now;    // call make_ack at once; else there is a deadline for it
@@ -191,6 +194,7 @@ private:
         return {true, answers_out_of_order(now)};
     }
     bool answers_out_of_order(Time now) {
+        if (std::exchange(unanswered_, false)) return false;
         if (quick_ > 0 || compressed_ >= kCompressedAcks) return true;
         if (hole_ != next_) {
             hole_ = next_;
@@ -274,7 +278,7 @@ private:
     BitWindow out_of_order_;
     Range block_[4]{};
     int blocks_ = 0;
-    bool duplicate_ = false, waits_for_tick_ = false;
+    bool duplicate_ = false, waits_for_tick_ = false, unanswered_ = false;
     bool pushed_ = false;         // ICSK_ACK_PUSHED
     Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
     Time ack_deadline_ = kNever, armed_at_ = 0;
