@@ -296,6 +296,9 @@ class TcpConstants:
     -300 s."""
     look_s: float = 0.0
     """How often a program that writes ahead to ``linux`` or ``linux-6.1`` looks what it can write; 0: at each event."""
+    timer_late_s: float = 0.0
+    """By up to so much, drawn each time, the connection's pacing timers are late, as a machine's are; an ACK that comes
+    meanwhile finds them due, and is second. 0: exact, so that what meets in one nanosecond does in every trial."""
     ledbat_target_s: float = 0.1
     """The one-way queueing delay that LEDBAT keeps (RFC 6817 section 2.3)."""
     ledbat_minute_s: float = 60.0

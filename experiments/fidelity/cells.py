@@ -107,6 +107,11 @@ class Cell(NamedTuple):
         return round(share * self.bdp_packets)
 
     @property
+    def alone(self) -> bool:
+        """Has the kernel one run of it, as nothing is left to chance?"""
+        return self.loss == 0.0 and not self.queue_to
+
+    @property
     def judged(self) -> bool:
         """Is there video, so that layers are played?"""
         return self.grid == "mission"
@@ -120,9 +125,9 @@ def seeds_of(cell: Cell, wanted: int | None) -> int:
     """How many runs of the kernel a cell has."""
     if wanted is not None:
         return wanted
-    if cell.loss == 0.0:
-        return SIZES if cell.queue_to else 1
-    return SEEDS[cell.grid]
+    if cell.alone:
+        return 1
+    return SIZES if cell.loss == 0.0 else SEEDS[cell.grid]
 
 
 def grid() -> Iterator[Cell]:

@@ -12,12 +12,12 @@ from dstcc_kernel.plan import TICKS_PER_RTT, job_of
 from dstcc_kernel.source import RELEASES
 
 from dstcc import engine
-from dstcc.engine import EngineConfig, EngineResult
+from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
 
-from .cells import Cell, scenario_of
+from .cells import WIRE_BYTES, Cell, scenario_of
 
 LOOKS_PER_RTT = 20
 """A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks."""
@@ -26,6 +26,16 @@ GUEST_JIFFY_S = 0.01
 GUEST_UPTIME_S = -298.99924
 """Where the guest's ticks stand as a trial begins, by the repeats of its SYNs. MPTCP's own timer goes by them, and a
 tick decides whether a subflow that joins repeats what another has in flight."""
+
+
+GUEST_TIMER_LATE_S = 0.7e-6
+"""The guest's clock counts 256 ns, and its next interrupt is half a microsecond away at least (``arch/um``): pacers'
+timers are late by 4 to 746 ns, 331 on average."""
+GUEST_LINK_LATE_NS = 600
+"""Likewise netem's, two on each way: round trips scatter by 0.24 µs, as of two such draws. So chance decides whether an
+ACK or the pacer is first where in exact time they would meet in one nanosecond, and which round trip is the least."""
+PACED = ("bbr",)
+"""Controls that pace, whose segments a round trip later meet their own ACKs."""
 
 
 class Seen(NamedTuple):
@@ -49,6 +59,11 @@ def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = Fals
     if cell.judged and cell.mode == "stream":
         look_s = job_of(config, program=Path()).tick_ns / 1e9
         constants = replace(constants, uptime_s=GUEST_UPTIME_S, look_s=look_s)
+    if cell.congestion in PACED and not cell.alone:
+        constants = replace(constants, timer_late_s=GUEST_TIMER_LATE_S)
+        config = replace(
+            config, links=tuple(_late(link, cell, seed, i) for i, link in enumerate(config.links))
+        )
     config = replace(config, transport=replace(config.transport, constants=constants))
     if window:
         release = RELEASES[cell.kernel]
@@ -61,6 +76,14 @@ def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = Fals
         links=tuple(replace(link, queue_packets=max(1, link.queue_bytes // full)) for link in config.links),
     )
     return _seen(cell, scenario, setup, engine.simulate(_crossing(config)))
+
+
+def _late(link: Link, cell: Cell, seed: int, number: int) -> Link:
+    """A link whose delay differs from packet to packet as the guest's netem is late."""
+    every_ns = round(8e9 * WIRE_BYTES / link.rate_bps)
+    times = range(0, round(1e9 * cell.length_rtts * cell.rtt_s), every_ns)
+    late_ns = np.random.default_rng((seed, number)).integers(0, GUEST_LINK_LATE_NS, len(times))
+    return replace(link, delay_t_ns=tuple(times), delay_ns=tuple((link.delay_ns[0] + late_ns).tolist()))
 
 
 def _drawn(cell: Cell, seed: int, *, whole: bool) -> tuple[Scenario, TrialSetup]:

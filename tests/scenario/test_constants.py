@@ -37,6 +37,7 @@ def test_every_constant_but_the_clocks_and_the_receiver_can_be_set() -> None:
         "jiffy_s",
         "look_s",
         "receiver",
+        "timer_late_s",
         "uptime_s",
     }
 

@@ -69,7 +69,8 @@ enum StreamName : std::uint64_t {
     kStreamFrameGroup = 6,
     kStreamGain = 7,
     kStreamTraffic = 10,
-    kStreamDecode = 11
+    kStreamDecode = 11,
+    kStreamTimers = 12
 };
 
 }  // namespace dstcc

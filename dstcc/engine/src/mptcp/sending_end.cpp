@@ -11,6 +11,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
       longest_rtt_(setup.longest_rtt),
       backups_(setup.backups),
       begin_ns_(setup.begin_ns),
+      late_draws_(setup.seed, kStreamTimers),
       own_timer_(own_timer) {
     const bool per_subflow = transport_.lanes && scheduler_->dispatch() != Dispatch::kRedundant;
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
@@ -49,6 +50,7 @@ void SendingEnd::begin() {
 // ------------------------------------------------------------------------------------------------------ coming in
 
 void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
+    if (__builtin_expect(late_ != 0, 0)) run_late_paces(now);
     now_ = now;
     Outlet& subflow = subflows_[s];
     const bool was_stale = subflow.sender.stale();
@@ -182,8 +184,24 @@ void SendingEnd::handle_timer(Time now, std::size_t s) {
     log_step(s);
 }
 
+// A machine's timers are late. But an interrupt runs all that are due (hrtimer_interrupt()), and before the ACK that it brings: the
+// pacer's in softirqs of the first round, those of netem, which hands packets to a tasklet, in the second.
+void SendingEnd::run_late_paces(Time now) {
+    while (late_ != 0) {
+        const auto s = static_cast<std::size_t>(lowest(late_));
+        paces_.set(s, kNever);
+        handle_pace(now, s);
+    }
+}
+
 void SendingEnd::handle_pace(Time now, std::size_t s) {
     now_ = now;
+    const auto most = static_cast<double>(transport_.constants.timer_late);
+    if (most > 0 && !contains(late_, s)) {
+        insert(late_, s);
+        return paces_.set(s, now + static_cast<Time>(late_draws_.uniform(late_drawn_++) * most));
+    }
+    erase(late_, s);
     pump(s);
     arm_own_timer();
     if (paces_.at(s) <= now_) paces_.set(s, kNever);

@@ -90,6 +90,7 @@ public:
 
 private:
     void ask_for_room(std::size_t s);
+    void run_late_paces(Time now);
     void on_timeout(std::size_t s);
     bool joins(std::size_t s) const { return s > 0 && !transport_.lanes; }
     void join();
@@ -106,6 +107,9 @@ private:
     Time longest_rtt_;
     bool backups_;
     Time begin_ns_;
+    SubflowSet late_ = 0;  // whose pacing lets go, and whose timer has yet to go off
+    Stream late_draws_;
+    std::uint64_t late_drawn_ = 0;
     bool wants_acks_ = false;
     Timers own_timer_;         // of the connection
     bool joins_wait_ = false;  // for the first acknowledgement of data
