@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dstcc.engine import TcpConstants, Trace
+from dstcc.engine import EngineResult, Link, TcpConstants, Trace
 
 from . import net
 
 SENT, ACK_ARRIVED = 0, 3
 LATE_NS = 700
+LINK = net.link(12e6, 0.1)
+
+
+def run(seconds: float, late_ns: float, link: Link = LINK, **knobs: object) -> EngineResult:
+    constants = TcpConstants(timer_late_s=late_ns / 1e9)
+    return net.run("bbr", link, duration_s=seconds, trace=True, constants=constants, **knobs)
 
 
 def traced(seconds: float, late_ns: float, **knobs: object) -> Trace:
-    constants = TcpConstants(timer_late_s=late_ns / 1e9)
-    trace = net.run(
-        "bbr", net.link(12e6, 0.1), duration_s=seconds, trace=True, constants=constants, **knobs
-    ).trace
+    trace = run(seconds, late_ns, **knobs).trace
     assert trace is not None
     return trace
 
@@ -41,14 +45,21 @@ def test_what_a_late_timer_finds_come_is_second():
     assert len(np.unique(apart_ns)) > 10
 
 
-def test_the_ack_of_what_left_less_late_is_before_the_timer_that_it_met():
+@pytest.mark.parametrize(("sooner_ns", "segment_is_first"), [(0, True), (1000, False)])
+def test_an_ack_goes_before_a_timer_that_is_not_due_and_behind_one_that_is(sooner_ns, segment_is_first):
     # It had a timer due at 77,501,581,799 ns, and an ACK at 77,501,581,487, which was first. In the third round the ACK
-    # for the 12th segment comes a gap after that for the 11th, both of which were late; the 31st's timer is due a gap
-    # after the latter.
-    turns = {late_ns: at_the_sender(traced(0.4, late_ns=late_ns))[1].tolist() for late_ns in (0, LATE_NS)}
-    ack, segment = 2 * 12, 2 * 31 + 1
-    assert turns[0].index(segment) == turns[0].index(ack) - 1
-    assert turns[LATE_NS].index(ack) == turns[LATE_NS].index(segment) - 1
+    # for the 12th segment comes half a gap after that for the 11th, and as late as it left: just when the 31st's timer
+    # is due, or 1 µs sooner. If the segment goes first, one more comes through until it is acknowledged.
+    between = net.ns(0.253)  # the ACKs leave at 252.1 and 253.8 ms
+    delay_ns = net.ns(0.05)
+    link = net.link(
+        12e6, 0.1, delay_t_ns=(0, between, between + 1), delay_ns=(delay_ns, delay_ns, delay_ns - sooner_ns)
+    )
+    for seed in range(1, 17):
+        steps = run(0.45, LATE_NS, link, seed=seed).steps
+        assert steps is not None
+        before, after = (steps.pacing_bps[steps.una == una][0] for una in (31, 32))
+        assert (after > before) == segment_is_first
 
 
 def test_the_draws_are_the_seeds():
