@@ -53,6 +53,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         wires_.emplace_back(links[l], l, places.receiving, places.sending);
         wires_.back().script(config.links[l].drops);
         wires_.back().carry_beside({true, true});  // what the newest packet took; the place of the newest range
+        least_down_ns_ = std::min(least_down_ns_, links[l].down.least_delay());
     }
     const std::uint32_t full = static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes);
     for (std::size_t l = 0; l < links.size(); ++l) {
@@ -322,8 +323,46 @@ void Coded::handle_slot(Time now) {
 void Coded::judge(Time now) {
     finished_ = receiving_.complete() == config_.objects.size();
     if (finished_) return;
+    if (now > open_ns_) look_at_rest(now);
     if (!sending_.done() && (now < last_deadline_ns_ || !config_.transport.drop_late)) return;
     finished_ = std::all_of(wires_.begin(), wires_.end(), [](const Wire& w) { return w.data_under_way() == 0; });
+}
+
+// So many packets come before all is there, at least: of a block what brings it back, or its parts one by one.
+std::int64_t Coded::lacking() const {
+    const std::int64_t mss = config_.transport.mss_bytes;
+    std::int64_t packets = 0;
+    for (std::uint32_t b = 0; b < map_.blocks(); ++b) {
+        const BlockArrival& block = receiving_.blocks()[b];
+        if (block.complete == map_.size(b)) continue;
+        std::int64_t bytes = 0;
+        for (std::uint32_t i = 0; i < map_.size(b); ++i) {
+            const std::uint32_t object = map_.member(b, i);
+            const PartArrival& part = receiving_.parts()[object];
+            if (part.complete_ns >= 0) continue;
+            if (sending_.layers()[object].given_up) return kNever;
+            bytes += config_.objects.payload_bytes[object] - part.bytes;
+        }
+        packets +=
+            std::clamp<std::int64_t>(std::int64_t{headers_.source[b]} - block.packets, 0, (bytes + mss - 1) / mss);
+    }
+    return packets;
+}
+
+// Until when it is not over, whatever is sent from now on: too little comes, and something is under way.
+void Coded::look_at_rest(Time now) {
+    if (!runs_ || !looks_at_rest_ || sending_.released() < config_.objects.size()) return;
+    const std::int64_t packets = lacking();
+    looks_at_rest_ = packets > kRest;
+    Time last = -1;
+    for (const Wire& wire : wires_) last = std::max(last, wire.newest_arrival());
+    const auto come = [&](Time until) {
+        std::int64_t sum = 0;
+        for (const Wire& wire : wires_) sum += wire.arriving(until);
+        return sum;
+    };
+    open_ns_ = std::min(last - 1, later(now, least_down_ns_));
+    while (open_ns_ > now && come(open_ns_) >= packets) open_ns_ = now + (open_ns_ - now) / 2;
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping

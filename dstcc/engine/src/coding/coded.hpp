@@ -34,7 +34,7 @@ public:
     Time take_until(Time& to);
     bool finished() const { return finished_; }
     Time open_until() const {
-        if (sending_.released() == config_.objects.size()) return -1;
+        if (sending_.released() == config_.objects.size()) return open_ns_;
         return std::min(config_.objects.release_ns.back(), config_.transport.drop_late ? last_deadline_ns_ : kNever) -
                1;
     }
@@ -67,7 +67,10 @@ public:
 
 private:
     static constexpr std::int64_t kAtOnce = 1024;  // packets of a link
+    static constexpr std::int64_t kRest = 64;      // likewise, of all: so few may be the last that come
     bool hear(Time now, std::size_t link);
+    std::int64_t lacking() const;
+    void look_at_rest(Time now);
     bool counts_only(std::size_t link, const DataPacket& first, const PacketRun& run) const;
     Time counts_until(Time now, Time until) const;
     void count(Time until);
@@ -79,7 +82,9 @@ private:
     Timers timers_, ack_timers_;
     bool runs_;
     bool sends_first_;  // all that comes back is only counted, over one subflow a link
-    Time last_deadline_ns_ = -1;
+    Time last_deadline_ns_ = -1, least_down_ns_ = kNever;
+    Time open_ns_ = -1;  // of open_until(), once all was released
+    bool looks_at_rest_ = true;
     BlockMap map_;
     BlockHeaders headers_;
     std::vector<Wire> wires_;

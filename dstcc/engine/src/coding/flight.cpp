@@ -10,7 +10,8 @@ constexpr Time kSilenceRtts = 4;                    // for so long an answer's d
 constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
 constexpr std::int64_t kLeastWindow = 2;            // section 7.2
 constexpr unsigned kMaxBackoff = 30;
-constexpr Time kLooks = 4;    // at what a packet waited for
+constexpr std::int64_t kFew = 4;  // ACKs, of which each by itself costs no more
+constexpr Time kLooks = 4;        // at what a packet waited for
 constexpr Time kProbes = 16;  // of a silent path whose control uses reports: in a round trip, or one of so many packets
 constexpr std::int64_t kPrefetch = 8;   // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
 constexpr Time kExact = Time{1} << 50;  // a double has as many nanoseconds
@@ -354,8 +355,39 @@ void Flight::count(const Run& times, std::int64_t first, std::int64_t each, Time
         newest += each;
         sent = last + apart;
         last += each * apart;
+        const std::int64_t alike = k == 0 && times.spacing == each * apart ? times.count - 2 : 0;
+        if (!hear_alike(alike, times.at(alike), times.at(1) - sent, times.at(1) - last, wait_ns)) continue;
+        k += alike;
+        newest += alike * each;
+        sent += alike * times.spacing;
+        last += alike * times.spacing;
     }
     tcp_.first_sent_ns = row.latest.sent_ns;
+}
+
+// Of ACKs one after another, of which the oldest and the newest packet took as long as those of the others, and that begin no round trip;
+// false where there is more to it.
+bool Flight::hear_alike(std::int64_t acks, Time last, Time oldest_took, Time newest_took, Time wait_ns) {
+    if (acks < kFew || answers_wait_) return false;
+    const Time rtt_ns = newest_took - (newest_took - wait_ns >= tcp_.min_rtt_ns ? wait_ns : 0);
+    RttEstimator rtt = rtt_;
+    double sum_ns = rtt_sum_ns_;
+    Time srtt = 0;  // between what it is and the round trip
+    for (std::int64_t k = 0; k < acks; ++k) {
+        srtt = rtt.srtt();
+        sum_ns += static_cast<double>(rtt_ns);
+        rtt.sample(std::max<Time>(rtt_ns, 1), constants_.rto_min, false);
+    }
+    srtt = std::min(srtt, tcp_.srtt_ns);
+    if (min_rtt_.ends(last, min_rtt_window_) || spare_.ends(last, kSilenceRtts * srtt)) return false;
+    rtt_ = rtt;
+    rtt_sum_ns_ = sum_ns;
+    rtt_samples_ += acks;
+    tcp_.srtt_ns = rtt_.srtt();
+    min_rtt_.sample(rtt_ns, last, min_rtt_window_);
+    tcp_.min_rtt_ns = min_rtt_.value();
+    spare_.sample(srtt - oldest_took, last, kSilenceRtts * srtt);
+    return true;
 }
 
 // As tcp/sender_acks.cpp's, of packets that are never sent again.

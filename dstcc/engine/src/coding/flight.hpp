@@ -191,6 +191,7 @@ private:
     Row take_row(std::int64_t end, Time one_way_ns);
     void note_delivery(Time now, Time sent);
     Time take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns);
+    bool hear_alike(std::int64_t acks, Time last, Time oldest_took, Time newest_took, Time wait_ns);
     void doubt(Time now);
     void take_rtt(Time now, Time sample);
     bool judge(Time now, std::int64_t largest);

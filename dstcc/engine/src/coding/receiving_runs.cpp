@@ -24,7 +24,7 @@ std::int64_t CodedReceivingEnd::handle_run(const DataPacket& first, const Packet
     const Time longer = run.spacing - run.sent_spacing, one_way = first.arrive_ns - first.sent_ns;
     std::int64_t taken = 0;
     for (int tries = 0; taken < run.count;) {
-        if (to.pending == 0 && taken > 0 && tries++ < kTries) {
+        if (to.pending == 0 && !to.ranges->empty() && tries++ < kTries) {
             DataPacket next = first;
             next.arrive_ns += taken * run.spacing;
             next.sent_ns += taken * run.sent_spacing;
@@ -70,7 +70,7 @@ std::int64_t CodedReceivingEnd::acknowledge_pairs(std::size_t i, std::int64_t nu
         if (takes < 0 || !own.rate().steady()) return 0;
         const Time back = std::max(takes, static_cast<Time>(to.reports->slowest_back * bytes));
         const Time next = rest_after(back);
-        if (std::max(to.report_ns, busy) > times.first) return 0;  // of the report before, which took no less
+        if (std::max(to.report_ns, busy) > times.first || next > times.spacing) return 0;
         const auto outage = own.outage_after(times.first);
         if (outage != own.outages().end() && outage->first <= times.last() + planned) return 0;
         const Time before = to.one_way_ns;  // the less it is, the fewer are named

@@ -27,6 +27,7 @@
 // round trip, and nothing is sent in an outage.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -241,6 +242,8 @@ private:
     void close_in_time(std::size_t layer, Time notice);
 
     // coding/sending_runs.cpp
+    std::int64_t go_alike(std::uint32_t object, std::int64_t most, Time until);
+    static void note_main(BlockSending& block, const std::array<std::int64_t, 2>& packets, std::size_t last);
     void look_at(std::size_t s, std::uint32_t object);
     bool in_any_order(Time now, std::uint32_t object, std::int64_t left);
     std::size_t first_at(Time now, std::size_t s, const Answered& answered) const;

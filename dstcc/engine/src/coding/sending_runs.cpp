@@ -3,6 +3,13 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr std::int64_t kFew = 4;      // packets, of which each by itself costs no more
+constexpr std::int64_t kInOrder = 2;  // the last of a layer's, whose order is asked for where they leave at one time
+
+}  // namespace
+
 bool CodedSendingEnd::hear_next(Time now, std::size_t s, Range newest, Time wait_ns, Time one_way_ns) {
     Subflow& subflow = subflows_[s];
     if (!held_.empty() || asks_again() || (now >= next_plan_ns_ && plans())) return false;
@@ -61,6 +68,7 @@ bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
     BlockSending& block = sent_[number];
     for (std::size_t s = 0; s < subflows_.size(); ++s) going_[s] = {paces_.at(s)};
     until = std::min(until, next_until_ns_);
+    left -= full * go_alike(object, (left - 1) / full - kInOrder, until);
     std::size_t stopped = subflows_.size();  // a subflow whose pace lets go more than one at once
     while (left > full) {
         std::size_t s = 0, along = 0;  // with others at one time
@@ -123,6 +131,49 @@ bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
     packets_in_runs_ += sent;
     if (stopped < subflows_.size()) pump(stopped);
     return true;
+}
+
+// Of packets that leave at distances that are known the first so many, as far as they go on by themselves; how many these are.
+std::int64_t CodedSendingEnd::go_alike(std::uint32_t object, std::int64_t most, Time until) {
+    if (!alone_on_links_ || subflows_.size() > 2 || most < kFew) return 0;
+    std::array<std::int64_t, 2> packets{};
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        if (going_[s].pace_ns > until) continue;
+        look_at(s, object);
+        if (going_[s].times.spacing == 0) return 0;
+        until = std::min(until, going_[s].until_ns);
+    }
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        packets[s] = Run{going_[s].pace_ns, going_[s].times.spacing, most}.until(until);
+    if (packets[0] + packets[1] > most) {  // at one time the first subflow's goes first
+        const Run &one = going_[0].times, &other = going_[1].times;
+        const std::int64_t least = most - packets[1];
+        std::int64_t& of = packets[0];
+        const std::int64_t even = (most * other.spacing + other.first - one.first) / (one.spacing + other.spacing);
+        for (of = std::clamp(even, least, of); of > least && one.at(of - 1) > other.at(most - of);) --of;
+        while (of < most && one.at(of) <= other.at(most - of - 1)) ++of;
+        packets[1] = most - of;
+    }
+    std::size_t last = 0;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        Going& going = going_[s];
+        if (packets[s] == 0) continue;
+        going.tried = true;
+        going.times.count = packets[s];
+        going.pace_ns = going.times.at(packets[s]);
+        if (going.times.last() < now_) continue;
+        now_ = going.times.last();
+        last = s;
+    }
+    note_main(sent_[map_.block_of(object)], packets, last);
+    return packets[0] + packets[1];
+}
+
+// Of packets of two subflows, as of each by itself; `last`: whose was the last.
+void CodedSendingEnd::note_main(BlockSending& block, const std::array<std::int64_t, 2>& packets, std::size_t last) {
+    const std::int64_t lead = (block.main == 0 ? 1 : -1) * std::int64_t{block.lead} + packets[0] - packets[1];
+    if (packets[0] + packets[1] > 0) block.main = (lead == 0 ? last == 1 : lead > 0) ? 0 : 1;
+    block.lead = static_cast<std::uint32_t>(std::abs(lead));
 }
 
 // Of packets at one time, whether it is the same whose goes first: of two the block's main subflow is, as long as more of it follows.

@@ -31,15 +31,13 @@ public:
 
     [[gnu::always_inline]] void push_back(const SentPacket& packet) {
         if (__builtin_expect(joins_, 0))
-            return join(packet.sent_ns, packet.block, packet.object, packet.bytes, packet.flags);
+            return join(packet.sent_ns, packet.block, packet.object, packet.bytes, packet.flags, 0, 1);
         singles_.emplace_back() = packet;
     }
     // From now on those that are alike are one record.
     void set_joining() { joins_ = true; }
     void push_run(const SentPacket& first, Time spacing, std::int64_t count) {
-        if (runs_.empty()) end_ = apart();
-        runs_.push_back({first, spacing, count});
-        end_ += count;
+        join(first.sent_ns, first.block, first.object, first.bytes, first.flags, spacing, count);
     }
     void pop_front() { singles_.pop_front(); }
     void prefetch_ahead(std::int64_t steps) const { singles_.prefetch_ahead(steps); }
@@ -79,20 +77,22 @@ private:
         std::int64_t count;
     };
     // By value: compared in memory, two fields at once would wait for what has just been written there.
-    void join(Time sent_ns, std::uint32_t block, std::uint32_t object, std::uint16_t bytes, std::uint8_t flags) {
+    void join(Time sent_ns, std::uint32_t block, std::uint32_t object, std::uint16_t bytes, std::uint8_t flags,
+              Time spacing, std::int64_t count) {
+        if (runs_.empty()) end_ = apart();
+        end_ += count;
         if (!runs_.empty()) {
             Record& last = runs_.back();
             const SentPacket& first = last.first;
             const Time distance = sent_ns - first.sent_ns - (last.count - 1) * last.spacing;
             if (first.block == block && first.object == object && first.bytes == bytes && first.flags == flags &&
-                (last.count == 1 || distance == last.spacing)) {
+                (last.count == 1 || distance == last.spacing) && (count == 1 || distance == spacing)) {
                 last.spacing = distance;
-                ++last.count;
-                ++end_;
+                last.count += count;
                 return;
             }
         }
-        push_run({sent_ns, block, object, bytes, flags}, 0, 1);
+        runs_.push_back({{sent_ns, block, object, bytes, flags}, spacing, count});
     }
     void shorten(std::int64_t by) {
         if ((runs_.front().count -= by) == 0) runs_.pop_front();

@@ -54,7 +54,13 @@ public:
         RunPassage& passage = wire_->passage_;
         passage.clear();
         down_->transmit(times, first.bytes + header_bytes, passage);
-        for (const Stretch& come : passage.arrive) wire_->put_data(first, come, times.spacing);
+        for (const auto& [place, arrivals] : passage.arrive) {
+            DataPacket packet = first;
+            packet.arrive_ns = arrivals.first;
+            packet.sent_ns += place * times.spacing;
+            packet.number += static_cast<std::uint32_t>(place);
+            wire_->join(packet, {arrivals.count, times.spacing, arrivals.spacing});
+        }
         return passage.waits;
     }
     // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.

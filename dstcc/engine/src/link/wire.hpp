@@ -83,6 +83,8 @@ public:
     Time nth_arrival(std::int64_t n) const {
         return data_.size() < n ? kNever : data_[data_.begin() + n - 1].arrive_ns;
     }
+    // When the newest record under way arrives, its first; -1: none is.
+    Time newest_arrival() const { return data_.empty() ? -1 : data_[data_.end() - 1].arrive_ns; }
     bool scripted() const { return !drops_.empty(); }
     bool dropped_by_script(const DataPacket& packet) {
         if (packet.bytes == 0) return false;
@@ -232,41 +234,34 @@ private:
         if (data_.empty()) arrivals_.set(head_, arrive_ns);
         return data_.emplace_back();
     }
-    // A packet that may go on with the last one's run.
-    void join(const DataPacket& packet) {
+    // Packets that may go on with the last one's run, of which the first is given.
+    void join(const DataPacket& packet, const PacketRun& more = {1, 0, 0}) {
         if (!data_.empty() && packet.object != UINT32_MAX) {
             DataPacket& last = data_.back();
             const PacketRun run = last.pushed != 0 ? data_runs_.back() : PacketRun{1, 0, 0};
             const Time spacing = packet.arrive_ns - last.arrive_ns - (run.count - 1) * run.spacing;
             const Time sent_spacing = packet.sent_ns - last.sent_ns - (run.count - 1) * run.sent_spacing;
             const auto next = last.number + static_cast<std::uint32_t>(run.count);
+            const auto goes_on = [&](const PacketRun& of) {
+                return of.count == 1 || (spacing == of.spacing && sent_spacing == of.sent_spacing);
+            };
             if (last.object == packet.object && last.order == packet.order && last.bytes == packet.bytes &&
-                next == packet.number &&
-                (run.count == 1 || (spacing == run.spacing && sent_spacing == run.sent_spacing))) {
+                next == packet.number && goes_on(run) && goes_on(more)) {
+                data_in_runs_ += more.count;
                 if (last.pushed == 0) {
                     last.pushed = 1;
                     ++data_in_runs_;
                     data_runs_.push_back({1, 0, 0});
                 }
-                data_runs_.back() = {run.count + 1, sent_spacing, spacing};
-                ++data_in_runs_;
+                data_runs_.back() = {run.count + more.count, sent_spacing, spacing};
                 return;
             }
         }
-        put_data(packet.arrive_ns) = packet;
-    }
-    // Those of a run that arrive one after another, of which the first is given.
-    void put_data(const DataPacket& first, const Stretch& come, Time sent_spacing) {
-        const Run& arrivals = come.arrivals;
-        DataPacket& packet = put_data(arrivals.first);
-        packet = first;
-        packet.arrive_ns = arrivals.first;
-        packet.sent_ns += come.place * sent_spacing;
-        packet.number += static_cast<std::uint32_t>(come.place);
-        packet.pushed = arrivals.count > 1;
-        if (arrivals.count == 1) return;
-        data_runs_.push_back({arrivals.count, sent_spacing, arrivals.spacing});
-        data_in_runs_ += arrivals.count;
+        DataPacket& put = put_data(packet.arrive_ns) = packet;
+        put.pushed = more.count > 1;
+        if (more.count == 1) return;
+        data_runs_.push_back(more);
+        data_in_runs_ += more.count;
     }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {

@@ -59,6 +59,7 @@ public:
         newer_ = std::min(newer_, value);
     }
     Time value() const { return std::min(older_, newer_); }
+    bool ends(Time now, Time window) const { return now - start_ > window; }
 
 private:
     Time start_ = 0, older_ = kNever, newer_ = kNever;
