@@ -54,6 +54,7 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
         wires_.back().script(config.links[l].drops);
         wires_.back().carry_beside({true, true});  // what the newest packet took; the place of the newest range
         least_down_ns_ = std::min(least_down_ns_, links[l].down.least_delay());
+        round_trips_.push_back(links[l].down.least_delay() + links[l].up.least_delay());
     }
     const std::uint32_t full = static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes);
     for (std::size_t l = 0; l < links.size(); ++l) {
@@ -66,8 +67,6 @@ Coded::Coded(const EngineConfig& config, std::vector<Link>& links, const std::ve
     for (std::size_t l = 0; l < links.size(); ++l)
         runs_ = runs_ && links[l].network == nullptr && config.links[l].flows.empty();
     sends_first_ = runs_ && links.size() == sending_.subflows();
-    for (std::size_t s = 0; s < sending_.subflows(); ++s)
-        sends_first_ = sends_first_ && sending_.subflow(s).flight.deaf();
     for (const Time deadline : config.objects.deadline_ns) last_deadline_ns_ = std::max(last_deadline_ns_, deadline);
 }
 
@@ -194,10 +193,10 @@ bool Coded::hear(Time now, std::size_t link) {
 
 // Until when what comes back is only counted; -1: it is not.
 Time Coded::counts_until(Time now, Time until) const {
-    until = std::min(until, sending_.counts_until(now));
+    until = std::min(until, sending_.counts_until(now, round_trips_));
     for (std::size_t l = 0; until >= now && l < wires_.size(); ++l) {
         const Flight& flight = sending_.subflow(l).flight;
-        const std::int64_t last = flight.counts_until();
+        const std::int64_t last = flight.counts_to();
         std::int64_t known = flight.tcp().snd_una, place = -1;
         const auto counts = [&](const AckPacket& ack, std::int64_t said, const AckRun& run) -> std::int64_t {
             const Named named = Named::unpack(said);
@@ -251,8 +250,8 @@ bool Coded::count_alike(Time until) {
         const std::int64_t count = acks.times.count;
         if (count == 0) continue;
         Wire& wire = wires_[l];
-        const Time one_way = wire.front_stamp() + (count - 1) * wire.front_acks().stamp_spacing;
-        sending_.count(l, acks.times, acks.first, acks.each, wire.front_ack().echo_ns, one_way);
+        sending_.count(l, acks.times, acks.first, acks.each, wire.front_ack().echo_ns, wire.front_stamp(),
+                       wire.front_acks().stamp_spacing);
         wire.pop_acks(count);
     }
     return true;

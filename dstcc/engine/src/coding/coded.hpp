@@ -81,7 +81,8 @@ private:
     QuickHeads arrivals_, answers_;
     Timers timers_, ack_timers_;
     bool runs_;
-    bool sends_first_;  // all that comes back is only counted, over one subflow a link
+    bool sends_first_;               // over one subflow a link, as long as what comes back is only counted
+    std::vector<Time> round_trips_;  // by link: no answer is quicker
     Time last_deadline_ns_ = -1, least_down_ns_ = kNever;
     Time open_ns_ = -1;  // of open_until(), once all was released
     bool looks_at_rest_ = true;

@@ -28,7 +28,7 @@ Flight::Flight(const TransportConfig& transport, std::unique_ptr<CongestionContr
       wants_queue_(control_->wants_queue()),
       wants_reports_(control_->wants_reports()),
       owns_window_(control_->owns_window()),
-      deaf_(!control_->heeds_answers() && !tells_sends_),
+      deaf_(control_->deaf_until(0) == kNever && !tells_sends_),
       constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = tcp_.initial_cwnd = transport.initial_cwnd;
@@ -327,36 +327,61 @@ bool Flight::handle_next_ack(Time now, Range newest, Time wait_ns, Time one_way_
     if (newest.begin > tcp_.snd_una || newest.end <= tcp_.snd_una || tcp_.snd_una != largest_ + 1) return false;
     if (loss_ns_ != kNever || !paced_only()) return false;
     DSTCC_CHECK(newest.end <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
-    const std::int64_t in_flight = tcp_.in_flight(), delivered = newest.end - tcp_.snd_una;
-    const Row row = take_row(newest.end, one_way_ns);
-    counted_ += delivered;
-    note_delivery(now, row.oldest_ns);
-    const Time rtt_ns = take_newest(now, newest.end - 1, row.latest, wait_ns);
-    control_window(now, row.latest, delivered, row.bytes, in_flight, tcp_.lost, rtt_ns);
+    hear_row(now, newest.end, wait_ns, one_way_ns, false);
     return true;
 }
 
-void Flight::count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns) {
+// `behind`: after packets that left later, or then.
+[[gnu::always_inline]] inline void Flight::hear_row(Time now, std::int64_t end, Time wait_ns, Time one_way_ns,
+                                                    bool behind) {
+    const std::int64_t in_flight = tcp_.in_flight(), delivered = end - tcp_.snd_una;
     const Row row = take_row(end, one_way_ns);
+    counted_ += delivered;
     note_delivery(now, row.oldest_ns);
-    take_newest(now, end - 1, row.latest, wait_ns);
-    tcp_.first_sent_ns = row.latest.sent_ns;
+    const Time rtt_ns = take_newest(now, end - 1, row.latest, wait_ns);
+    if (deaf_)
+        tcp_.first_sent_ns = row.latest.sent_ns;
+    else
+        control_window(now, row.latest, delivered, row.bytes, in_flight, tcp_.lost, rtt_ns, behind);
 }
 
-void Flight::count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns) {
+void Flight::count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns) {
+    hear_row(now, end, wait_ns, one_way_ns, true);
+}
+
+// When timers go off at the soonest, of all packets that are in flight or will be.
+Time Flight::next_timers(Time now, Time round_trip) const {
+    if (!wants_reports_) return now + constants_.rto_min + 1;
+    return packets_.front_sent_ns() +
+           std::min({round_trip, tcp_.min_rtt_ns, tcp_.srtt_ns}) / kTimeParts * kTimeNumerator;
+}
+
+void Flight::count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns,
+                   Time longer_ns) {
+    const std::int64_t bytes = packets_.front().bytes, in_flight = tcp_.in_flight();
     const Time apart = packets_.alike().spacing;
     const Time oldest = packets_.front_sent_ns();
-    const Row row = take_row(tcp_.snd_una + first + (times.count - 1) * each, one_way_ns);
+    const std::int64_t packets = first + (times.count - 1) * each;
+    const Row row = take_row(tcp_.snd_una + packets, one_way_ns + (times.count - 1) * longer_ns);
+    counted_ += packets;
     std::int64_t newest = tcp_.snd_una - 1 - (times.count - 1) * each;
     Time sent = oldest, last = oldest + (first - 1) * apart;
     for (std::int64_t k = 0; k < times.count; ++k) {
         note_delivery(times.at(k), sent);
-        take_newest(times.at(k), newest, {last, {}, false}, wait_ns);
+        const Latest latest{last, {}, false};
+        const Time rtt_ns = take_newest(times.at(k), newest, latest, wait_ns);
+        if (!deaf_) {
+            tcp_.one_way_ns = one_way_ns + k * longer_ns;
+            const std::int64_t delivered = k == 0 ? first : each, left = tcp_.snd_una - 1 - newest;
+            control_window(times.at(k), latest, delivered, delivered * bytes, in_flight - packets + left + delivered,
+                           tcp_.lost, rtt_ns, true);
+        }
         newest += each;
         sent = last + apart;
         last += each * apart;
-        const std::int64_t alike = k == 0 && times.spacing == each * apart ? times.count - 2 : 0;
-        if (!hear_alike(alike, times.at(alike), times.at(1) - sent, times.at(1) - last, wait_ns)) continue;
+        const std::int64_t alike = k == 0 && deaf_ && times.spacing == each * apart ? times.count - 2 : 0;
+        if (alike < kFew || !hear_alike(alike, times.at(alike), times.at(1) - sent, times.at(1) - last, wait_ns))
+            continue;
         k += alike;
         newest += alike * each;
         sent += alike * times.spacing;
@@ -368,7 +393,7 @@ void Flight::count(const Run& times, std::int64_t first, std::int64_t each, Time
 // Of ACKs one after another, of which the oldest and the newest packet took as long as those of the others, and that begin no round trip;
 // false where there is more to it.
 bool Flight::hear_alike(std::int64_t acks, Time last, Time oldest_took, Time newest_took, Time wait_ns) {
-    if (acks < kFew || answers_wait_) return false;
+    if (answers_wait_) return false;
     const Time rtt_ns = newest_took - (newest_took - wait_ns >= tcp_.min_rtt_ns ? wait_ns : 0);
     RttEstimator rtt = rtt_;
     double sum_ns = rtt_sum_ns_;
@@ -392,7 +417,7 @@ bool Flight::hear_alike(std::int64_t acks, Time last, Time oldest_took, Time new
 
 // As tcp/sender_acks.cpp's, of packets that are never sent again.
 void Flight::control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t delivered_bytes,
-                            std::int64_t in_flight, std::uint64_t lost, Time rtt_ns) {
+                            std::int64_t in_flight, std::uint64_t lost, Time rtt_ns, bool behind) {
     if (delivered > 0) control_->pkts_acked(tcp_, delivered, rtt_ns, now);
     bool governed = false;
     if (takes_acks_) {
@@ -401,6 +426,7 @@ void Flight::control_window(Time now, const Latest& latest, std::int64_t deliver
         if (wants_queue_) sample.acked_bytes = delivered_bytes + delivered * (tcp_.wire_bytes - tcp_.mss_bytes);
         sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
         sample.prior_in_flight = in_flight;
+        sample.behind = behind;
         sample.rtt_ns = rtt_ns;
         if (rtt_ns >= 0) sample.sent_ns = latest.sent_ns;
         if (wants_rates_ && delivered > 0) {

@@ -75,15 +75,14 @@ public:
     bool paced_only() const {
         return established_ && tcp_.cwnd >= kInfiniteWindow && may_be_paced_only() && !probing_ && backoff_ == 0;
     }
-    // What it hears bears on nothing that it sends.
-    bool deaf() const { return deaf_; }
-    // Whether it only counts what follows all that is known up to counts_until(), and something is left in flight then: what is sent
-    // meanwhile, and for the least timeout at least, may be sent before that is heard.
-    bool only_counts() const {
-        return deaf_ && tcp_.snd_una == largest_ + 1 && loss_ns_ == kNever && paced_only() && tcp_.in_flight() > 0;
+    // Until when it only counts what follows all that is known up to counts_to(), where no answer is quicker than that and something is
+    // left in flight: what is sent meanwhile may be sent before that is heard. -1: there is more to it.
+    Time deaf_until(Time now, Time round_trip) const {
+        const bool counts = !tells_sends_ && tcp_.snd_una == largest_ + 1 && loss_ns_ == kNever && paced_only();
+        if (!counts || tcp_.in_flight() == 0) return -1;
+        return std::min(control_->deaf_until(round_trip), next_timers(now, round_trip) - 1);
     }
-    std::int64_t counts_until() const { return std::min(round_end_ + 1, tcp_.snd_nxt - 1); }
-    Time least_timeout() const { return constants_.rto_min; }
+    std::int64_t counts_to() const { return std::min(round_end_ + 1, tcp_.snd_nxt - 1); }
     bool probing() const { return probing_; }
     bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
     // Nor for a round trip after that.
@@ -155,8 +154,8 @@ public:
     // The same of one that is only counted.
     void count(Time now, std::int64_t end, Time wait_ns, Time one_way_ns);
     // Of ACKs at the times of a run, of which the first acknowledges so many packets and the others each as many as one another; all are alike.
-    // What the last newest one took.
-    void count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns);
+    // What the first newest one took, and how much longer each further one.
+    void count(const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns, Time longer_ns);
     // The oldest in flight, and how many stand in one record with it.
     const SentPacket& oldest() { return packets_.front(); }
     std::int64_t alike() { return packets_.alike().count; }
@@ -189,6 +188,8 @@ private:
         Latest latest{};
     };
     Row take_row(std::int64_t end, Time one_way_ns);
+    void hear_row(Time now, std::int64_t end, Time wait_ns, Time one_way_ns, bool behind);
+    Time next_timers(Time now, Time round_trip) const;
     void note_delivery(Time now, Time sent);
     Time take_newest(Time now, std::int64_t newest, const Latest& latest, Time wait_ns);
     bool hear_alike(std::int64_t acks, Time last, Time oldest_took, Time newest_took, Time wait_ns);
@@ -202,7 +203,7 @@ private:
     void collapse(Time now);
     void leave_reduction(Time now);
     void control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t delivered_bytes,
-                        std::int64_t in_flight, std::uint64_t lost, Time rtt_ns);
+                        std::int64_t in_flight, std::uint64_t lost, Time rtt_ns, bool behind = false);
     void leave_rest(Time now);
     void stamp(Time now);
     Time gap_of(std::uint32_t wire_bytes) {

@@ -125,8 +125,10 @@ public:
     bool send_next(Time now, std::size_t s);
     // Each of its subflows has a link of its own.
     void set_alone() {
-        alone_on_links_ = true;
-        for (Subflow& subflow : subflows_) subflow.flight.join_alike();
+        for (Subflow& subflow : subflows_) {
+            subflow.flight.join_alike();
+            sends_alike_ = !subflow.flight.wants_queue();
+        }
     }
     // What its paces bring of one layer's packets up to then, but for the first and the last of it, of which there is nothing to ask.
     // `answered` says whether an ACK comes to a subflow at that time.
@@ -135,12 +137,14 @@ public:
     Time now() const { return now_; }
     // Something waits that no free subflow takes now: whatever happens next, they are asked again.
     bool asks_again() const { return ready_ != 0 && (backlog_ > 0 || queued_ > 0); }
-    // Until when ACKs that follow all that is known are only counted: sends may go before those of the time until then. -1: they are not.
-    Time counts_until(Time now) const;
+    // Until when ACKs that follow all that is known are only counted: sends may go before those of the time until then. Before: they are
+    // not. By subflow, what every answer takes at least.
+    Time counts_until(Time now, const std::vector<Time>& round_trips) const;
     // Of a subflow's oldest packets that stand in one record: whether no block is back or known with so many of it.
     bool only_counts(std::size_t s, std::int64_t packets);
     // Of ACKs of such packets, as Flight::count() takes them.
-    void count(std::size_t s, const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns);
+    void count(std::size_t s, const Run& times, std::int64_t first, std::int64_t each, Time wait_ns, Time one_way_ns,
+               Time longer_ns);
     std::int64_t alike(std::size_t s) { return subflows_[s].flight.alike(); }
     void count(Time now, std::size_t s, std::int64_t end, Time wait_ns, Time one_way_ns);
     Time handle_release(Time now);  // when the next layer is due
@@ -387,7 +391,7 @@ private:
         Run times =
             {};  // of those that are put on its link at the end: where they leave at a distance that is known, and wait alike
     };
-    bool alone_on_links_ = false;
+    bool sends_alike_ = false;            // over links of their own, at distances that are known
     std::vector<Going> going_;            // by subflow, of a layer's packets that are sent one after another
     std::vector<Time> length_ns_;         // by block: from its first deadline to its last, or release
     std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair

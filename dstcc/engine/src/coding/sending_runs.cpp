@@ -135,7 +135,7 @@ bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
 
 // Of packets that leave at distances that are known the first so many, as far as they go on by themselves; how many these are.
 std::int64_t CodedSendingEnd::go_alike(std::uint32_t object, std::int64_t most, Time until) {
-    if (!alone_on_links_ || subflows_.size() > 2 || most < kFew) return 0;
+    if (!sends_alike_ || subflows_.size() > 2 || most < kFew) return 0;
     std::array<std::int64_t, 2> packets{};
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         if (going_[s].pace_ns > until) continue;
@@ -218,7 +218,7 @@ void CodedSendingEnd::look_at(std::size_t s, std::uint32_t object) {
     going.due_ns = !deadlines_ || deadline == kNever
                        ? kNever
                        : deadline - std::min(length_of(map_.block_of(object)), latest(object, s));
-    if (!alone_on_links_) return;
+    if (!sends_alike_) return;
     const auto full = static_cast<std::uint16_t>(transport_.mss_bytes);
     const Time distance = subflow.flight.distance(full);
     const Time wait = distance > 0 ? subflow.out.wait_alike(going.pace_ns, distance, full + header_bytes_) : -1;
@@ -246,23 +246,24 @@ bool CodedSendingEnd::only_counts(std::size_t s, std::int64_t packets) {
 }
 
 void CodedSendingEnd::count(std::size_t s, const Run& times, std::int64_t first, std::int64_t each, Time wait_ns,
-                            Time one_way_ns) {
+                            Time one_way_ns, Time longer_ns) {
     now_ = times.last();
     Subflow& over = subflows_[s];
-    over.flight.count(times, first, each, wait_ns, one_way_ns);
+    over.flight.count(times, first, each, wait_ns, one_way_ns, longer_ns);
     note_heard(over, over.flight.heard().front());
     over.lately.take_arrived(static_cast<std::size_t>(first), 1);
     over.lately.take_arrived(static_cast<std::size_t>(each), times.count - 1);
     arm(s);
 }
 
-Time CodedSendingEnd::counts_until(Time now) const {
+Time CodedSendingEnd::counts_until(Time now, const std::vector<Time>& round_trips) const {
     if (asks_again()) return -1;
     Time until = plans() ? next_plan_ns_ - 1 : kNever;
-    for (const Subflow& subflow : subflows_) {
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        const Subflow& subflow = subflows_[s];
         // What may wait for an uplink's contact may come when a timer is due.
-        if (!subflow.flight.only_counts() || subflow.clock.may_wait()) return -1;
-        until = std::min(until, now + subflow.flight.least_timeout());
+        if (subflow.clock.may_wait()) return -1;
+        until = std::min(until, subflow.flight.deaf_until(now, round_trips[s]));
         if (!transport_.handshake) until = std::min(until, subflow.change_ns - 1);
     }
     return until;

@@ -33,8 +33,8 @@ public:
     virtual bool cong_control(TcpState&, const RateSample&, Time /*now*/) { return false; }
     virtual bool takes_acks() const { return wants_rates(); }
     virtual bool wants_rates() const { return false; }
-    // Whether anything that comes back bears on when it sends.
-    virtual bool heeds_answers() const { return true; }
+    // Until when nothing that comes back bears on when it sends, if no answer is quicker than that; -1: something may. kNever: nothing ever.
+    virtual Time deaf_until(Time /*round_trip*/) const { return -1; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
     // The time goes on, once a slot, whether something is sent or not; of coded packets.
     virtual void on_slot(TcpState&, Time /*now*/) {}

@@ -19,7 +19,7 @@ public:
     bool takes_acks() const override { return true; }
     bool cong_control(TcpState&, const RateSample&, Time) override { return true; }
     bool owns_window() const override { return true; }
-    bool heeds_answers() const override { return false; }
+    Time deaf_until(Time) const override { return kNever; }
     bool wants_sends() const override { return !rate_.steady(); }
     void on_sent(TcpState& tcp, Time now) override { pace(tcp, now); }
 

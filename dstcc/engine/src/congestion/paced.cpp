@@ -22,6 +22,7 @@
 
 #include "congestion/control.hpp"
 #include "congestion/told_rate.hpp"
+#include "core/ring.hpp"
 #include "paths/far_queue.hpp"
 #include "paths/own_queue.hpp"
 #include "paths/pacing_limit.hpp"
@@ -65,7 +66,9 @@ public:
     Time on_queue(TcpState& tcp, const QueueSeen& seen, Time now) override {
         const bool known = queue_->known();
         if (told_ && (!told_->steady() || tcp.part != part_)) take_told(tcp, now);
+        const double share = queue_->share();
         const Time gap = queue_->see(now, seen, std::min(most_, line_));
+        if (queue_->share() != share) shares_.push_back({now, share});
         if (!known && queue_->known()) begin_slots(tcp, now);
         see_pause(now);
         left_ns_ = now;
@@ -74,6 +77,11 @@ public:
         close_slots(tcp, now);
         tcp.pacing_bytes_per_ns = pace();
         return gap;
+    }
+    // In a slot what comes back is counted. What was sent in it, or in the one before, matters; a pause would.
+    Time deaf_until(Time round_trip) const override {
+        const bool counts = slot_ns_ > 0 && 2 * slot_ns_ <= round_trip && slot_end_ns_ - left_ns_ <= 2 * slot_ns_;
+        return counts ? slot_end_ns_ - 1 : -1;
     }
     void on_slot(TcpState& tcp, Time now) override {
         if (!queue_->known()) return;
@@ -103,8 +111,8 @@ public:
             far_.skip();
             stored_ = true;
         } else if (sample.sent_ns >= 0 && queue_->known()) {
-            far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own_wait(tcp, sample.sent_ns),
-                      static_cast<double>(sample.acked_bytes));
+            const Time own = own_wait(tcp, sample.sent_ns, share_at(now, sample.behind));
+            far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own, static_cast<double>(sample.acked_bytes));
         }
         tcp.far_full = far_.full();
         if (sample.acked_sacked > 0) heard_ns_ = now;
@@ -125,18 +133,29 @@ private:
     // A slot has packets enough to count.
     void begin_slots(const TcpState& tcp, Time now) {
         slot_ns_ = std::max(tcp.srtt_ns / kSlots, static_cast<Time>(kSlotPackets * tcp.wire_bytes / queue_->share()));
-        slot_end_ns_ = now + slot_ns_;
+        end_slot_at(now + slot_ns_);
     }
     // Slots are remembered in a ring: how many ago a time is, 0 being the present one, and the place of a past one.
-    Time slots_ago(Time at) const { return std::clamp<Time>((slot_end_ns_ - at) / slot_ns_, 0, kMostSlots - 2); }
+    Time slots_ago(Time at) {
+        if (at <= asked_.from_ns || at > asked_.to_ns) {
+            const Time ago = (slot_end_ns_ - at) / slot_ns_, to = slot_end_ns_ - ago * slot_ns_;
+            asked_ = {to - slot_ns_, to, std::clamp<Time>(ago, 0, kMostSlots - 2)};
+        }
+        return asked_.ago;
+    }
     std::size_t place(Time ago) const { return static_cast<std::size_t>((slots_ + 1 - ago + kMostSlots) % kMostSlots); }
     // What a packet of that time took beyond light and a queue further on, at most.
-    Time own_wait(const TcpState& tcp, Time sent) const {
+    Time own_wait(const TcpState& tcp, Time sent, double share) {
         const Time ago = slots_ago(sent);
         Time wait = ago <= 1 ? slot_wait_ : 0;
         for (Time back = std::max<Time>(ago - 1, 1); back <= ago + 1; ++back)
             wait = std::max(wait, waits_[place(back)]);
-        return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / queue_->share());
+        return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / share);
+    }
+    // The own line's, before what left then; `behind`: or later. Nobody asks for an earlier time.
+    double share_at(Time now, bool behind) {
+        while (!shares_.empty() && (!behind || shares_.front().until < now)) shares_.pop_front();
+        return shares_.empty() ? queue_->share() : shares_.front().share;
     }
     // What a report told of one slot, by the turn of a trial in which it was sent; `before`: the newest of the report before.
     void count_turn(const TcpState& tcp, Time before, double delivered, double lost) {
@@ -150,8 +169,12 @@ private:
     }
     void close_slots(TcpState& tcp, Time now) {
         if (slot_ns_ == 0 || now < slot_end_ns_) return;
-        slot_end_ns_ = std::max(slot_end_ns_, now - kMostSlots * slot_ns_);
-        for (; now >= slot_end_ns_; slot_end_ns_ += slot_ns_) close_slot(tcp);
+        end_slot_at(std::max(slot_end_ns_, now - kMostSlots * slot_ns_));
+        for (; now >= slot_end_ns_; end_slot_at(slot_end_ns_ + slot_ns_)) close_slot(tcp);
+    }
+    void end_slot_at(Time end) {
+        slot_end_ns_ = end;
+        asked_ = {};
     }
     // A gap of more than two slots is a pause; nobody waits so long for his pace.
     void see_pause(Time now) {
@@ -159,7 +182,7 @@ private:
     }
     void close_slot(TcpState& tcp) {
         see_pause(slot_end_ns_);
-
+        share_at(slot_end_ns_, false);
         const double slot_s = static_cast<double>(slot_ns_) / kNsPerS, packet = tcp.wire_bytes;
         const double shown = queue_->share() * kNsPerS;
         const bool up = tcp.in_flight() == 0 || slot_end_ns_ - heard_ns_ <= tcp.srtt_ns + slot_ns_;
@@ -236,6 +259,9 @@ private:
     double most_ = std::numeric_limits<double>::infinity();  // bytes in a nanosecond
     double line_ = std::numeric_limits<double>::infinity();  // the configured rate
     Time slot_ns_ = 0, slot_end_ns_ = 0;
+    struct Ago {
+        Time from_ns = 0, to_ns = 0, ago = 0;
+    } asked_;                            // the past slot that was asked for last: from, but for that time, and to
     Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
@@ -250,6 +276,11 @@ private:
     std::array<SentThen, 2> turns_{};  // since the last slot
     Time slots_ = 0;
     double sent_ = 0;  // bytes in all
+    struct Shown {
+        Time until;
+        double share;
+    };
+    BlockRing<Shown, 4> shares_;  // of the own line, that are others by now
 };
 
 const Registered<ControlEntry> kEntry{{kPaced, make_control<Paced>, {"told_rates"}}};

@@ -39,9 +39,8 @@ public:
             fill(packet);
             wire.send_beyond(packet, bytes + header_bytes);
         } else if (__builtin_expect(wire.joins_, 0)) {
-            DataPacket packet{};
-            fill(packet);
-            wire.join(packet);
+            wire.join(passage.arrive_ns, now, static_cast<std::uint32_t>(number), object, order, bytes,
+                      static_cast<std::uint16_t>(sender & 0x7FFF));
         } else {
             fill(wire.put_data(passage.arrive_ns));
         }
@@ -54,13 +53,9 @@ public:
         RunPassage& passage = wire_->passage_;
         passage.clear();
         down_->transmit(times, first.bytes + header_bytes, passage);
-        for (const auto& [place, arrivals] : passage.arrive) {
-            DataPacket packet = first;
-            packet.arrive_ns = arrivals.first;
-            packet.sent_ns += place * times.spacing;
-            packet.number += static_cast<std::uint32_t>(place);
-            wire_->join(packet, {arrivals.count, times.spacing, arrivals.spacing});
-        }
+        for (const auto& [place, arrivals] : passage.arrive)
+            wire_->join(arrivals.first, times.at(place), first.number + static_cast<std::uint32_t>(place), first.object,
+                        first.order, first.bytes, first.sender, {arrivals.count, times.spacing, arrivals.spacing});
         return passage.waits;
     }
     // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.

@@ -234,19 +234,19 @@ private:
         if (data_.empty()) arrivals_.set(head_, arrive_ns);
         return data_.emplace_back();
     }
-    // Packets that may go on with the last one's run, of which the first is given.
-    void join(const DataPacket& packet, const PacketRun& more = {1, 0, 0}) {
-        if (!data_.empty() && packet.object != UINT32_MAX) {
+    // Packets that may go on with the last one's run, of which the first is given. By value: see coding/sent_packets.hpp.
+    void join(Time arrive_ns, Time sent_ns, std::uint32_t number, std::uint32_t object, std::uint32_t order,
+              std::uint16_t bytes, std::uint16_t sender, const PacketRun& more = {1, 0, 0}) {
+        if (!data_.empty() && object != UINT32_MAX) {
             DataPacket& last = data_.back();
             const PacketRun run = last.pushed != 0 ? data_runs_.back() : PacketRun{1, 0, 0};
-            const Time spacing = packet.arrive_ns - last.arrive_ns - (run.count - 1) * run.spacing;
-            const Time sent_spacing = packet.sent_ns - last.sent_ns - (run.count - 1) * run.sent_spacing;
-            const auto next = last.number + static_cast<std::uint32_t>(run.count);
+            const Time spacing = arrive_ns - last.arrive_ns - (run.count - 1) * run.spacing;
+            const Time sent_spacing = sent_ns - last.sent_ns - (run.count - 1) * run.sent_spacing;
             const auto goes_on = [&](const PacketRun& of) {
                 return of.count == 1 || (spacing == of.spacing && sent_spacing == of.sent_spacing);
             };
-            if (last.object == packet.object && last.order == packet.order && last.bytes == packet.bytes &&
-                next == packet.number && goes_on(run) && goes_on(more)) {
+            if (last.object == object && last.order == order && last.bytes == bytes &&
+                last.number + static_cast<std::uint32_t>(run.count) == number && goes_on(run) && goes_on(more)) {
                 data_in_runs_ += more.count;
                 if (last.pushed == 0) {
                     last.pushed = 1;
@@ -257,8 +257,8 @@ private:
                 return;
             }
         }
-        DataPacket& put = put_data(packet.arrive_ns) = packet;
-        put.pushed = more.count > 1;
+        const std::uint16_t is_run = more.count > 1;
+        put_data(arrive_ns) = {arrive_ns, sent_ns, number, object, order, bytes, sender, is_run};
         if (more.count == 1) return;
         data_runs_.push_back(more);
         data_in_runs_ += more.count;

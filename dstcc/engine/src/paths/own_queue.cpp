@@ -19,10 +19,10 @@ Time OwnQueue::see(Time now, const QueueSeen& seen, double limit) {
     for (; !own_.empty() && own_.front().leaves_ns <= now; own_.pop_front()) {
         const Own& gone = own_.front();
         own_bytes_ -= gone.bytes;
-        if (gone.leaves_ns > gone.came_ns) served_ = gone.queue / static_cast<double>(gone.leaves_ns - gone.came_ns);
+        if (gone.leaves_ns > gone.came_ns) served_ = gone;
     }
-    if (!known() && served_ > 0) {
-        line_ = served_;
+    if (!known() && served() > 0) {
+        line_ = served();
         share_ = line_ * std::min((own_bytes_ + packet) / (before + packet), 1.0);
         begin_train(now, before);
     }
@@ -59,7 +59,7 @@ void OwnQueue::measure(Time now, double before) {
     if (packets_ < kTrain) return;
     const double left = (entered_ - (before - train_queue_)) / static_cast<double>(now - train_from_ns_);
     share_ = stood_ ? (share_ + std::max(left, 0.0)) / 2 : std::max(share_, left);
-    if (others_) most_ = std::max(most_, served_);
+    if (others_) most_ = std::max(most_, served());
     line_ = std::max({stood_ ? most_ : line_, most_, share_});
     begin_train(now, before);
 }
@@ -74,8 +74,12 @@ Time OwnQueue::next(Time now, double packet, Time leaves, double limit) {
     // What others filled may be empty before a wait at the least pace is over.
     const bool filled = queue_ > kAlike * kTarget * full_ && !refused_ && leaves > now;
     const double empties = filled ? std::min(packet / static_cast<double>(leaves - now), line_) : 0;
+    const std::array<double, 7> of = {share_, line_, target, own_bytes_, packet, empties, limit};
+    if (of == gap_of_) return now + gap_ns_;
     const double pace = std::max({share_ + line_ * (target - own_bytes_) / horizon, kLeastPace * line_, empties});
-    return now + static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
+    gap_of_ = of;
+    gap_ns_ = static_cast<Time>(std::min(packet / std::min(pace, limit) + 0.5, static_cast<double>(kNever / 4)));
+    return now + gap_ns_;
 }
 
 }  // namespace dstcc

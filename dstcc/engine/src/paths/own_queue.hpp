@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/base.hpp"
@@ -62,6 +63,11 @@ private:
 
     void measure(Time now, double before);
     Time next(Time now, double packet, Time leaves, double limit);
+    // At which the line took what stood before the last own packet that left.
+    double served() const {
+        const Time took = served_.leaves_ns - served_.came_ns;
+        return took > 0 ? served_.queue / static_cast<double>(took) : 0;
+    }
     // The target beside others that fill the queue, bytes; 0: none do.
     double besides() const {
         const double others = queue_ - own_bytes_;
@@ -82,13 +88,15 @@ private:
     };
     BlockRing<Own, 4> own_;  // the sender's packets in the queue
     double own_bytes_ = 0;
+    std::array<double, 7> gap_of_{};  // the last gap, of these
+    Time gap_ns_ = 0;
     double lost_ = 0;  // by the queue since then
     Time lost_from_ns_ = 0;
     Time train_from_ns_ = 0;
     double train_queue_ = 0, entered_ = 0, most_ = 0;
     int packets_ = 0;
     bool stood_ = true, others_ = false;  // of this train: the queue was never empty; others filled it
-    double served_ = 0;                   // at which the line took what stood before the last own packet that left
+    Own served_ = {};                     // that left last, after some time: the line took what stood there
 };
 
 }  // namespace dstcc

@@ -78,6 +78,7 @@ struct RateSample {
     std::int64_t acked_bytes = 0;  // `coded`, for controls that observe their queue: on the wire
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;
+    bool behind = false;          // `coded`: packets that left later, or then, were taken before it
     bool is_ack_delayed = false;  // of a lone short segment: its receiver may have waited for another
 };
 
