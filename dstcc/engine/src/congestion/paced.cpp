@@ -139,17 +139,16 @@ private:
     Time slots_ago(Time at) {
         if (at <= asked_.from_ns || at > asked_.to_ns) {
             const Time ago = (slot_end_ns_ - at) / slot_ns_, to = slot_end_ns_ - ago * slot_ns_;
-            asked_ = {to - slot_ns_, to, std::clamp<Time>(ago, 0, kMostSlots - 2)};
+            asked_ = {to - slot_ns_, to, std::clamp<Time>(ago, 0, kMostSlots - 2), 0};
+            for (Time back = std::max<Time>(asked_.ago - 1, 1); back <= asked_.ago + 1; ++back)
+                asked_.wait_ns = std::max(asked_.wait_ns, waits_[place(back)]);
         }
         return asked_.ago;
     }
     std::size_t place(Time ago) const { return static_cast<std::size_t>((slots_ + 1 - ago + kMostSlots) % kMostSlots); }
     // What a packet of that time took beyond light and a queue further on, at most.
     Time own_wait(const TcpState& tcp, Time sent, double share) {
-        const Time ago = slots_ago(sent);
-        Time wait = ago <= 1 ? slot_wait_ : 0;
-        for (Time back = std::max<Time>(ago - 1, 1); back <= ago + 1; ++back)
-            wait = std::max(wait, waits_[place(back)]);
+        const Time wait = slots_ago(sent) <= 1 ? std::max(slot_wait_, asked_.wait_ns) : asked_.wait_ns;
         return wait + static_cast<Time>(kLinePackets * tcp.wire_bytes / share);
     }
     // The own line's, before what left then; `behind`: or later. Nobody asks for an earlier time.
@@ -261,7 +260,9 @@ private:
     Time slot_ns_ = 0, slot_end_ns_ = 0;
     struct Ago {
         Time from_ns = 0, to_ns = 0, ago = 0;
-    } asked_;                            // the past slot that was asked for last: from, but for that time, and to
+        Time wait_ns = 0;  // the longest in the own queue, around then
+    };
+    Ago asked_;                          // the past slot that was asked for last: from, but for that time, and to
     Time left_ns_ = 0;                   // the newest packet
     Time heard_ns_ = 0, newest_ns_ = 0;  // when the last report came, or sending began; when its newest packet was sent
     std::uint64_t known_lost_ = 0;
