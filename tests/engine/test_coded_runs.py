@@ -90,6 +90,9 @@ CHANGED: dict[str, EngineConfig] = {
     "three subflows": mission(replace(path(loss=LOSSES["packet"]), subflows=3), path()),
     "paced": mission(path(loss=LOSSES["packet"]), path(), law="paced"),
     "paced, told": mission(path(), law="paced", told_rates=1.0),
+    "reports that take longer than two packets": mission(
+        path(up_rate_bps=0.012 * RATE_BPS), path(up_rate_bps=0.018 * RATE_BPS), law="paced", told_rates=1.0
+    ),
     "a share of repair": mission(path(loss=LOSSES["bursts"]), path(), repair=(0.2, 0.05)),
     "a handshake": mission(path(loss=LOSSES["packet"]), path(), handshake=True),
     "outages": mission(
