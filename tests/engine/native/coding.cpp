@@ -117,7 +117,7 @@ struct Plan {
         for (const LinkConfig& link : links) plans.emplace_back(link, 40);
         for (std::size_t l = 0; l < links.size(); ++l)
             paths.push_back({&plans[l], rates[l], wait, plans[l].light_ns(0)});
-        admission.begin(0, longest, kNever, paths);
+        admission.begin(0, longest, longest, kNever, paths);
         admission.begin_layer();
     }
     Plan(const Plan&) = delete;

@@ -4,7 +4,7 @@
 
 namespace dstcc {
 
-bool Admission::begin(Time now, Time longest, Time ends, const std::vector<Path>& paths) {
+bool Admission::begin(Time now, Time shortest, Time longest, Time ends, const std::vector<Path>& paths) {
     double known = 0, sum = 0;
     for (const Path& path : paths) {
         known += path.rate > 0;
@@ -15,8 +15,9 @@ bool Admission::begin(Time now, Time longest, Time ends, const std::vector<Path>
     longest_ = std::max<Time>(longest, 1);
     ends_ = ends;
     const Time end = now + kHorizon * longest_, step = std::max<Time>(longest_ / kSteps, 1);
+    const Time least = std::clamp<Time>(shortest / kSteps, 1, step);
     at_.clear();
-    for (Time at = now; at <= end; at += step) at_.push_back(at);
+    for (Time at = now; at <= end; at += std::clamp((at - now) / kFiner, least, step)) at_.push_back(at);
     for (const Path& path : paths) {
         const auto& outages = path.plan->down().outages();
         for (auto next = path.plan->down().outage_after(now); next != outages.end() && next->first < end; ++next)

@@ -11,7 +11,8 @@
 //
 // The plan ends with the mission: after it C grows no more, and what the source would release then is not counted.
 //
-// t goes by kHorizon times the longest wait from release to deadline, in steps of a kSteps-th of it and at each change of a contact.
+// t goes by kHorizon times the longest wait from release to deadline, in steps of a kSteps-th of it and at each change of a contact. Where
+// waits are unlike, steps grow from a kSteps-th of the shortest, by a kFiner-th of the time until then.
 // It is arithmetic on bytes and times; what to do with the answer is coding/sending_end.hpp's.
 #pragma once
 
@@ -26,7 +27,7 @@ namespace dstcc {
 
 class Admission {
 public:
-    static constexpr int kHorizon = 8, kSteps = 64;
+    static constexpr int kHorizon = 8, kSteps = 64, kFiner = 16;
 
     struct Path {
         const ContactPlan* plan;
@@ -37,8 +38,8 @@ public:
         const StorageSeen* storage = nullptr;
     };
 
-    // Begin: nothing is admitted. `longest`: from a release to its deadline; `ends`: the mission. False where no path's rate is known.
-    bool begin(Time now, Time longest, Time ends, const std::vector<Path>& paths);
+    // Begin: nothing is admitted. `shortest`, `longest`: from a release to its deadline; `ends`: the mission. False where no path's rate is known.
+    bool begin(Time now, Time shortest, Time longest, Time ends, const std::vector<Path>& paths);
     // A layer; then what waits of it, the oldest first; then its future.
     void begin_layer();
     bool admit(Time deadline, double bytes);

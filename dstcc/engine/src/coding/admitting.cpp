@@ -52,7 +52,7 @@ bool CodedSendingEnd::look_over_contacts(Admission& ahead) const {
                              subflow.storage.limits() ? &subflow.storage : nullptr});
     const bool all = released_ == objects_.size();
     const Time ends = all ? std::min(ends_ns_, objects_.deadline_ns.back()) : ends_ns_;
-    return ahead.begin(now_, longest_wait_ns_, ends, paths);
+    return ahead.begin(now_, shortest_wait_ns_, longest_wait_ns_, ends, paths);
 }
 
 // Bytes in a nanosecond that the paths bring on average, by their contacts where these are known and there are deadlines.

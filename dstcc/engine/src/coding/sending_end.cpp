@@ -38,8 +38,9 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
     for (std::size_t object = 0; object < objects_.size(); ++object) {
         const Time deadline = objects_.deadline_ns[object];
         deadlines_ = deadlines_ || (transport_.drop_late && deadline != kNever);
-        longest_wait_ns_ =
-            std::max(longest_wait_ns_, deadline == kNever ? kNever : deadline - objects_.release_ns[object]);
+        const Time wait = deadline == kNever ? kNever : deadline - objects_.release_ns[object];
+        shortest_wait_ns_ = std::min(shortest_wait_ns_, wait);
+        longest_wait_ns_ = std::max(longest_wait_ns_, wait);
     }
     for (std::size_t layer = 0; layer < repaired_.size(); ++layer)
         repaired_[layer] = coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);

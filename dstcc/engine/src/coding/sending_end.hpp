@@ -376,7 +376,7 @@ private:
     double rate_ = 0;               // bytes in a nanosecond, of all; as of the last slot
     bool rates_known_ = false;      // of all of these
     double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
-    Time longest_wait_ns_ = 0;      // from an object's release to its deadline
+    Time shortest_wait_ns_ = kNever, longest_wait_ns_ = 0;  // from an object's release to its deadline
     SubflowSet open_ = 0;           // of this choice: see look()
     std::uint32_t next_ =
         kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
