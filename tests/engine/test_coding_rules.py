@@ -206,9 +206,7 @@ def weight(
     return total
 
 
-def arriving(
-    layers: Layers, losses: coding.LossHeard, most: int, left: float = 1.0
-) -> list[list[float]]:
+def arriving(layers: Layers, losses: coding.LossHeard, most: int, left: float = 1.0) -> list[list[float]]:
     """1 - q(r) of each layer, up to so many packets of repair."""
     share = min(losses.share, 0.75)
     return [
@@ -266,9 +264,7 @@ def step_by_step(
         [(2, 6, 100.0), (2, 9, 100.0), (2, 7, 40.0)],
     ],
 )
-def test_auto_goes_by_the_steps_that_gain_the_most_a_byte(
-    layers: Layers, lost: int, left: float
-) -> None:
+def test_auto_goes_by_the_steps_that_gain_the_most_a_byte(layers: Layers, lost: int, left: float) -> None:
     """With any bytes to carry, 0 for no bound among them; and with just those that a base layer and repair take."""
     losses = heard(100 - lost, lost)
     source = sum(k * octets for _, k, octets in layers)

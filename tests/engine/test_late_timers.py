@@ -19,8 +19,8 @@ def run(seconds: float, late_ns: float, link: Link = LINK, **knobs: object) -> E
     return net.run("bbr", link, duration_s=seconds, trace=True, constants=constants, **knobs)
 
 
-def traced(seconds: float, late_ns: float, **knobs: object) -> Trace:
-    trace = run(seconds, late_ns, **knobs).trace
+def traced(seconds: float, late_ns: float, link: Link = LINK, **knobs: object) -> Trace:
+    trace = run(seconds, late_ns, link, **knobs).trace
     assert trace is not None
     return trace
 
