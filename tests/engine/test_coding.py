@@ -662,9 +662,9 @@ def test_what_was_under_way_is_answered_no_later_for_being_planned_again() -> No
 def test_repair_of_stored_video_is_planned_for_what_its_contacts_bring(
     chunks: int, dark: bool, planned: int
 ) -> None:
-    """A chunk of a packet a second on a line for 2.5, with room for a packet of repair, for two of a lone chunk. Of 30 s it
-    is there for 10: 0.8 packets a second, of which repair would take half for three in a hundred. Until the first is there, 1.5 s,
-    nothing can be; what goes then counts whole, though a lone chunk has only 5 s."""
+    """A chunk of a packet a second on a line for 2.5, with room for a packet of repair, for two of a lone chunk. Of
+    30 s it is there for 10: 0.8 packets a second, of which repair would take half for three in a hundred. Until the
+    first is there, 1.5 s, nothing can be; what goes then counts whole, though a lone chunk has only 5 s."""
     objects = live(chunks, (MSS,), playout_s=4)
     stored = replace(objects, release_ns=0 * objects.release_ns)
     away = tuple((30.0 * k + 10, 30.0 * k + 30) for k in range(21)) if dark else ((1000.0, 1001.0),)

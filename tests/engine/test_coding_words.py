@@ -72,10 +72,10 @@ def test_a_word_that_is_full_gets_no_more() -> None:
 
 
 def test_a_word_counts_on_what_it_doubted_once_that_is_there() -> None:
-    # Five chunks of eight packets, a second apart. Light takes 4 s, and 7 s from 6.6 s on: what goes at 3 and 4 s is
-    # heard of after 11 s, of each word eight packets, which have been doubted by then; ten went for them, of which
-    # fewer than eight arrive 3 times in a thousand where 3 in a hundred are lost. Of the first word three of 20 are lost at
-    # 5 s, which those make good.
+    # Five chunks of eight packets, a second apart. Light takes 4 s, and 7 s from 6.6 s on: what goes at 3 and 4
+    # s is heard of after 11 s, of each word eight packets, which have been doubted by then; ten went for them,
+    # of which fewer than eight arrive 3 times in a thousand where 3 in a hundred are lost. Of the first word
+    # three of 20 are lost at 5 s, which those make good.
     channel = link(
         delay_t_ns=(0, ns(6.5), ns(6.6)),
         delay_ns=(ns(4), ns(4), ns(7)),
