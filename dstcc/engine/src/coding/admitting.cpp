@@ -20,8 +20,8 @@ constexpr Time kNoticed = 2;             // plans before its repair must leave a
 
 // With a handshake the sender has no plan.
 bool CodedSendingEnd::plans() const {
-    return !transport_.handshake && transport_.drop_late && deadlines_ && !layers_steered_ && longest_wait_ns_ <= kMostWait &&
-           released_ > 0;
+    return !transport_.handshake && transport_.drop_late && deadlines_ && !layers_steered_ &&
+           longest_wait_ns_ <= kMostWait && released_ > 0;
 }
 
 void CodedSendingEnd::plan_ahead() {

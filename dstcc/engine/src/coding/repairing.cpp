@@ -9,12 +9,12 @@ namespace dstcc {
 
 namespace {
 
-constexpr float kRisen = 1.25F;       // losses: repair is planned again
+constexpr float kRisen = 1.25F;                        // losses: repair is planned again
 constexpr double kLeft[kRounds + 1] = {1, 0.1, 1e-3};  // by so many round trips of fresh packets
-constexpr int kMostRounds = 4;        // round trips that are counted
-constexpr double kUnproven = 1.15;    // of the source's bytes
-constexpr double kSure = 0.5;         // before any feedback; after a round trip of it, twice as much
-constexpr std::int64_t kHeard = 512;  // packets: the share of losses is known
+constexpr int kMostRounds = 4;                         // round trips that are counted
+constexpr double kUnproven = 1.15;                     // of the source's bytes
+constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
+constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
 
 }  // namespace
 

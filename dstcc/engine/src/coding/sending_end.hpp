@@ -67,9 +67,9 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    bool guessed = false;     // of some of its packets nobody says which arrived
-    float share = 0;          // of losses, that its repair was planned for
-    float left = 1;           // by fresh packets, of what repair does not bring back; as of when it was planned first
+    bool guessed = false;  // of some of its packets nobody says which arrived
+    float share = 0;       // of losses, that its repair was planned for
+    float left = 1;        // by fresh packets, of what repair does not bring back; as of when it was planned first
 };
 
 // Of a code word, in blocks of several.
@@ -377,7 +377,7 @@ private:
     bool rates_known_ = false;      // of all of these
     double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
     Time shortest_wait_ns_ = kNever, longest_wait_ns_ = 0;  // from an object's release to its deadline
-    SubflowSet open_ = 0;           // of this choice: see look()
+    SubflowSet open_ = 0;                                   // of this choice: see look()
     std::uint32_t next_ =
         kNoObject;             // what goes next over whatever subflow has time for it, as long as nothing else happens,
     Time next_until_ns_ = -1;  // and until then
@@ -405,11 +405,11 @@ private:
     Time overload_from_ns_ = kNever;         // since then the source asks for more than the paths bring
     double gains_[kRounds + 1] = {0, 0, 0};  // of the weight, with so many round trips of fresh packets for each block
     Time early_ns_ = 0;                      // before its deadline, what is admitted leaves so much sooner than it must
-    bool layers_steered_ = false;      // somebody outside has left layers out
-    bool meets_others_ = false;        // a queue further on was seen
-    std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
-    std::vector<std::uint8_t> holds_;  // by object: whether it is asked for; none where nothing is
-    SubflowSet answered_ = 0;          // of which an answer came
+    bool layers_steered_ = false;            // somebody outside has left layers out
+    bool meets_others_ = false;              // a queue further on was seen
+    std::vector<std::uint32_t> held_;        // what waits for an answer whether it is there; rising
+    std::vector<std::uint8_t> holds_;        // by object: whether it is asked for; none where nothing is
+    SubflowSet answered_ = 0;                // of which an answer came
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost
