@@ -261,7 +261,7 @@ def test_two_before_a_short_queue_further_on_do_not_keep_it_full() -> None:
         samples = trial(relayed(own, RATE_BPS / 2, 150_000), video(2, 2000)).samples
         later = samples.t_ns > ns(10 * rtt_s)
         lost.append(samples.lost_segments[later].sum() / samples.sent_segments[later].sum())
-    assert np.mean(lost) < 0.025
+    assert np.mean(lost) < 0.015
 
 
 def test_before_a_queue_further_on_the_channels_losses_are_still_repaired() -> None:
@@ -386,7 +386,7 @@ def test_two_before_a_slower_line_share_it() -> None:
         shares = tuple(wire_rate(result, 1000, 2000, subflow) for subflow in (0, 1))
         even.append(jain(shares))
         assert sum(shares) > 0.85 * RATE_BPS / 2
-    assert np.mean(even) > 0.85
+    assert min(even) > 0.95
 
 
 @pytest.mark.parametrize("queue_rtts", [0.5, 1.0, 2.0])

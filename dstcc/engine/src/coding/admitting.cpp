@@ -99,11 +99,10 @@ Time CodedSendingEnd::early() const {
     double most = 0;
     Time rtt = 0;  // of the path that loses the most
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
-        const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
-        const double lost = over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
-        if (lost <= most) continue;
-        most = lost;
-        rtt = 2 * over.one_way_ns();
+        const auto s = static_cast<std::size_t>(lowest(set));
+        if (loses(s) <= most) continue;
+        most = loses(s);
+        rtt = 2 * subflows_[s].one_way_ns();
     }
     const auto lasts = static_cast<double>(now_ - overload_from_ns_);
     const auto wait = static_cast<double>(longest_wait_ns_ - least_light_ns_);

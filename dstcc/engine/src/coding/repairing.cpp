@@ -253,8 +253,7 @@ double CodedSendingEnd::left_by_fresh(std::uint32_t number) const {
     double left = 0, all = 0;
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
         const SubflowSet lowest_one = set & (~set + 1);
-        const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
-        const double lost = over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
+        const double lost = loses(static_cast<std::size_t>(lowest(set)));
         all += lost;
         left += lost * kLeft[std::min(round_trips(deadline, lowest_one), kRounds)];
     }
@@ -399,6 +398,17 @@ void CodedSendingEnd::plan_again() {
     }
 }
 
+// What was lost lately, or of the paths of which something is heard, whichever is less: what a path lost while it was dark is not lost again.
+double CodedSendingEnd::share_ahead() const {
+    double lost = 0, all = 0;
+    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        all += subflows_[s].flight.rate();
+        lost += loses(s);
+    }
+    return all > 0 ? std::min(losses_.share(), lost / all) : losses_.share();
+}
+
 // Does it lack packets that are worth sending? The last that can be in time are enough together, however one after another they are asked for.
 void CodedSendingEnd::review(std::uint32_t number) {
     BlockSending& block = sent_[number];
@@ -408,20 +418,13 @@ void CodedSendingEnd::review(std::uint32_t number) {
         std::uint32_t& last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
         const std::int64_t lacks = std::int64_t{word.needs} - word.coming;
         if (lacks + last <= 0) continue;
-        double lost = 0, all = 0;
-        for (SubflowSet set = heard(); set != 0; set &= set - 1) {
-            const Subflow& over = subflows_[static_cast<std::size_t>(lowest(set))];
-            all += over.flight.rate();
-            lost += over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
-        }
-        const double share = all > 0 ? std::min(losses_.share(), lost / all) : losses_.share();
         if (!reachable(last_deadline(number, true))) return end(number);
         const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
         if (round_trips(deadline, ~SubflowSet{0}) > 0) {
             if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), true), word.room));
             continue;
         }
-        const std::int64_t more = std::min(rule_.fresh(lacks + last, share) - last, word.room);
+        const std::int64_t more = std::min(rule_.fresh(lacks + last, share_ahead()) - last, word.room);
         if (more > 0) last += static_cast<std::uint32_t>(more);
         want(number, w, more);
     }

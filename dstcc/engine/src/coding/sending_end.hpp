@@ -58,7 +58,7 @@ struct BlockSending {
     std::uint32_t under_way = 0, arrived = 0;  // as far as is known
     std::uint32_t lost = 0, source_lost = 0;
     std::uint32_t doubted = 0;       // of those under way: their path fell silent
-    std::uint32_t last = 0;          // of repair: what goes when there is time for no more after it
+    std::uint32_t last = 0;          // of repair: asked for when there was time for no more after it
     std::uint32_t refused = 0;       // of the lost: by a full queue further on, of which no channel is the cause
     std::uint32_t open_members = 0;  // not yet sent whole or given up
     std::uint32_t first_missing = 0,
@@ -316,6 +316,12 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
+    // Bytes in a nanosecond, by what was ever heard of it.
+    double loses(std::size_t s) const {
+        const Subflow& over = subflows_[s];
+        return over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
+    }
+    double share_ahead() const;
     double left_by_fresh(std::uint32_t block) const;
     bool plans_again() const;
     int round_trips(Time deadline, SubflowSet first) const;
