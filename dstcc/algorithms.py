@@ -479,7 +479,8 @@ STRANGERS = (
     "unannounced two", "stay told", "one way beside", "rare reports", "too far", "fan in turns", "two in turns",
     "bursts", "chain of passes", "others on and off", "shared last line", "overload one layer", "overload lossy",
     "stored turns", "stored contacts", "overload two links", "losses begin", "overload restart", "deaf store",
-    "small blocks", "stored overload", "fading moon",
+    "small blocks", "stored overload", "fading moon", "unknown line", "long overload", "large chunks", "stored unlike",
+    "unlike overload", "beside cubic",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (
