@@ -100,6 +100,13 @@ def test_the_plan_looks_at_eight_waits() -> None:
     brings(coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100)), 900, 800)
 
 
+@pytest.mark.parametrize("steps", [10, 16])
+def test_where_waits_are_unlike_steps_are_short_at_first(steps: int) -> None:
+    """A 64th of the shortest, 5 s, up to its sixteenth: what the link brings by a step is known to the byte."""
+    at_s = steps * 5 / 64
+    brings(coding.Plan([link(8e3, 0.0)], [KB_A_S], ns(100), shortest=ns(5)), at_s, at_s)
+
+
 def test_what_is_still_to_be_released_is_due_a_wait_after_that() -> None:
     """All that the link will bring after 100 s is for a lower layer's future: what is due by then has the 100 s, and
     what is due later no more."""

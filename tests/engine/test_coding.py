@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import Coding, CrossTraffic, EngineResult, Link, Loss, Objects, simulate
+from dstcc.engine._testing import coding as parts
 
 from .net import MSS, config, link, live, ns, rates, relayed
 
@@ -563,6 +564,87 @@ def test_of_stored_video_that_a_link_cannot_carry_all_is_played_but_what_does_no
         assert in_time(result, stored).mean() > 0.85
 
 
+def stored(chunks: int, layers: tuple[int, ...], playout_s: float) -> Objects:
+    """All is there from the start, and a chunk is needed a second after the one before."""
+    objects = live(chunks, layers, playout_s=playout_s)
+    return replace(objects, release_ns=0 * objects.release_ns)
+
+
+def run_stored(objects: Objects, repair: tuple[float, ...] | None, layer_first: bool = False) -> EngineResult:
+    """Ten packets a second over a second of light, in blocks of four chunks."""
+    on = link(rate_bps=120e3, rtt_s=2.0)
+    return run(objects, on, repair=repair, chunks=4, drop_late=True, layer_first=layer_first)
+
+
+def test_stored_layers_go_in_the_order_of_their_deadlines() -> None:
+    # 8 packets a second of 10: 480 take 48 s, and base layers first 24 s, by which the first 14 chunks were needed.
+    objects = stored(60, (4 * MSS, 4 * MSS), 10)
+    result = run_stored(objects, (0.0, 0.0))
+    assert in_time(result, objects).all()
+
+
+def test_of_stored_video_that_a_link_cannot_carry_the_lower_layers_are_played() -> None:
+    # 18 packets a second of 10: of the lower two layers' 720 at most 690 are there by the last deadline, at 70 s. Who
+    # sends all by its deadline brings a third layer, and three quarters of the second.
+    objects = stored(60, (6 * MSS, 6 * MSS, 6 * MSS), 10)
+    on = link(rate_bps=120e3, rtt_s=2.0)
+    result = run(objects, on, repair=None, chunks=1, drop_late=True, layer_first=False)
+    there = in_time(result, objects)
+    assert there[objects.layer == 0].all()
+    assert there[objects.layer == 1].mean() > 0.85
+
+
+def test_repair_has_no_more_of_a_period_than_what_has_gone_leaves() -> None:
+    # A period of four chunks carries 40 packets, of which the lower layers take 36: repair of the third, which has
+    # 16, would cost more of it than it brings.
+    coded = run_stored(stored(60, (5 * MSS, 4 * MSS, 4 * MSS), 10), None, layer_first=True).coding
+    assert coded is not None
+    assert coded.planned_packets.sum() == 0
+
+
+def test_repair_has_what_nothing_else_needs() -> None:
+    # Fifty packets and nothing else for 40 s, in which 370 can go; the period itself carries ten.
+    on = link(rate_bps=120e3, rtt_s=4.0, outages_s=((1000.0, 1001.0),))
+    coded = run(live(1, (10 * MSS, 40 * MSS), playout_s=40), on, repair=None, chunks=1, drop_late=True).coding
+    assert coded is not None
+    assert coded.planned_packets[0] >= 3 and coded.planned_packets[1] >= 6
+
+
+@pytest.mark.parametrize(
+    ("packets", "nth", "playout_s", "light_s", "least"),
+    [
+        # 13 packets a second, blocks of 13: fresh packets are less than two of repair for each block. In all 1,400 can
+        # be there, of which 140 are lost: 0.8 of 1,560. Who admits as much but waits gets 0.73, who has no plan 0.53.
+        (13, 10, 20.0, 2.0, 0.75),
+        # Blocks of a packet, 12.5 a second: for what is lost the wait is worth more than answers. With them 0.77.
+        (1, 10, 20.0, 2.0, 0.79),
+        # A round trip of 8 s and a block take 9 of the 8 s there are beside light: with such answers 0.43.
+        (13, 5, 12.0, 4.0, 0.47),
+    ],
+)
+def test_what_is_admitted_leaves_earlier_where_fresh_packets_gain_more_than_a_shorter_wait_costs(
+    packets: int, nth: int, playout_s: float, light_s: float, least: float
+) -> None:
+    """More than ten packets a second on a line for ten, of which every n-th is lost, for two minutes."""
+    chunk_s = 1.0 if packets > 1 else 0.08
+    objects = live(int(120 / chunk_s), (packets * MSS,), chunk_s=chunk_s, playout_s=playout_s)
+    drops = tuple((number, 1) for number in range(nth - 1, 2000, nth))
+    on = link(rate_bps=120e3, rtt_s=2 * light_s, drops=drops)
+    made = config(
+        "open-loop", on, objects=objects, mode="coded", handshake=False, layer_first=True, drop_late=True
+    )
+    result = simulate(replace(made, coding=Coding(blocks_of(objects, 1), ns(chunk_s), None)))
+    assert in_time(result, objects).mean() > least
+
+
+def test_who_has_released_all_takes_nothing_for_what_is_to_come() -> None:
+    # All is there at 1 s. Were it taken to go on, the lower layer's future would take the place of the higher one.
+    objects = stored(30, (5 * MSS, 4 * MSS), 4)
+    objects = replace(objects, release_ns=objects.release_ns + ns(1))
+    result = run(objects, link(rate_bps=120e3), repair=(0.0, 0.0), chunks=4, drop_late=True)
+    assert in_time(result, objects).all()
+
+
 def test_repair_is_planned_for_the_time_in_which_all_of_a_chunk_must_leave() -> None:
     # A chunk a second, of three layers of two packets, which must leave in 0.6 s: 6.5 packets do, and so none of repair
     # has room beside them. In a second there were room for four.
@@ -662,9 +744,9 @@ def test_what_was_under_way_is_answered_no_later_for_being_planned_again() -> No
 def test_repair_of_stored_video_is_planned_for_what_its_contacts_bring(
     chunks: int, dark: bool, planned: int
 ) -> None:
-    """A chunk of a packet a second on a line for 2.5, with room for a packet of repair, for two of a lone chunk. Of
-    30 s it is there for 10: 0.8 packets a second, of which repair would take half for three in a hundred. Until the
-    first is there, 1.5 s, nothing can be; what goes then counts whole, though a lone chunk has only 5 s."""
+    """A chunk of a packet a second on a line for 2.5, with room for a packet of repair, for two of a lone chunk. It is
+    there for 10 of 30 s: 0.8 packets a second, of which repair would take half for three in a hundred. Until the first
+    is there, 1.5 s, nothing can be; what goes then counts whole, though a lone chunk has only 5 s."""
     objects = live(chunks, (MSS,), playout_s=4)
     stored = replace(objects, release_ns=0 * objects.release_ns)
     away = tuple((30.0 * k + 10, 30.0 * k + 30) for k in range(21)) if dark else ((1000.0, 1001.0),)
@@ -684,6 +766,53 @@ def test_a_loss_that_can_be_answered_twice_is_answered_by_fewer_packets(playout_
     ).coding
     assert coding is not None
     assert coding.repair_packets.sum() == fresh
+
+
+@pytest.mark.parametrize("lost", [1, 2, 4, 6])
+def test_the_last_fresh_packets_of_a_block_are_enough_together(lost: int) -> None:
+    """Of twenty packets every other one is lost, known one after another, with no time for a second answer: fewer than
+    so many of all that answer arrive once in a hundred times, at the share of the last loss, (3 + m) / (100 + 2 m)."""
+    drops = tuple((number, 1) for number in range(1, 2 * lost, 2))
+    on = link(rate_bps=1.2e6, rtt_s=4.0, drops=drops)
+    coded = run(live(1, (20 * MSS,), playout_s=7.0), on, repair=(0.0,), chunks=1, drop_late=True).coding
+    assert coded is not None
+    assert coded.repair_packets[0] == parts.fresh(lost, (3 + lost) / (100 + 2 * lost))
+
+
+def test_the_last_fresh_packets_are_for_what_paths_lose_that_are_heard() -> None:
+    """One path loses half of 160 packets and is silent from 31.3 s on; the other loses one of 450, later. At the share
+    of both, a seventh, three would go for it; one goes, lost once in 180 times."""
+    half = tuple((number, 1) for number in range(0, 300, 2))
+    silent = link(rate_bps=1.2e6, rtt_s=3.0, drops=half, unannounced_ns=((ns(31.3), ns(1000)),))
+    other = link(rate_bps=1.2e6, rtt_s=4.0, drops=((455, 1),))
+    objects = live(100, (10 * MSS,), playout_s=7.0)
+    coded = run(objects, (other, silent), repair=(0.0,), chunks=1, drop_late=True, congestion="paced").coding
+    assert coded is not None
+    assert coded.repair_packets[40:].tolist() == [int(c == 46) for c in range(40, 100)]
+
+
+def test_the_last_fresh_packets_are_no_more_for_a_path_of_which_little_is_heard() -> None:
+    """A loss of 900 packets is answered by one. Another path, ten times as quick, was heard of for a few packets, of
+    which three in a hundred are taken to be lost: for that share two would go."""
+    near = link(rate_bps=1.2e6, rtt_s=4.0, drops=((905, 1),))
+    new = link(rate_bps=12e6, rtt_s=4.4, outages_s=((0.0, 91.5),))
+    objects = live(100, (10 * MSS,), playout_s=7.0)
+    coded = run(objects, (near, new), repair=(0.0,), chunks=1, drop_late=True).coding
+    assert coded is not None
+    assert coded.repair_packets.sum() == 1
+
+
+def test_a_block_is_planned_for_the_round_trips_that_are_left_when_it_closes() -> None:
+    """The base layer is sent by 2 s, when there is time for two round trips of 4 s until 12.5 s; the forty packets
+    above it by 6 s, with time for one: as much repair as where there was one from the start, and more than with two."""
+    line, layers = link(rate_bps=120e3, rtt_s=4.0), (10 * MSS, 40 * MSS)
+    planned = []
+    for playout_s in (11.5, 13.5, 17.5):
+        coded = run(live(1, layers, playout_s=playout_s), line, repair=None, chunks=10, drop_late=True).coding
+        assert coded is not None
+        planned.append(int(coded.planned_packets[1]))
+    assert planned[0] == planned[1] >= 4
+    assert planned[2] <= 2
 
 
 def test_who_does_not_plan_again_counts_on_no_fresh_packets_where_a_link_goes_away() -> None:

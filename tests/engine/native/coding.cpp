@@ -112,12 +112,13 @@ struct LtpRule {
 
 // A plan at time 0 over links, which bring so many bytes in a nanosecond (0: nobody knows), for its first layer.
 struct Plan {
-    Plan(const std::vector<LinkConfig>& links, const std::vector<double>& rates, Time longest, Time wait) {
+    Plan(const std::vector<LinkConfig>& links, const std::vector<double>& rates, Time longest, Time wait,
+         Time shortest) {
         std::vector<Admission::Path> paths;
         for (const LinkConfig& link : links) plans.emplace_back(link, 40);
         for (std::size_t l = 0; l < links.size(); ++l)
             paths.push_back({&plans[l], rates[l], wait, plans[l].light_ns(0)});
-        admission.begin(0, longest, longest, kNever, paths);
+        admission.begin(0, shortest > 0 ? shortest : longest, longest, kNever, paths);
         admission.begin_layer();
     }
     Plan(const Plan&) = delete;
@@ -242,13 +243,13 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("state", [](const LtpRule& r) { return r.rule.state(); })
         .def_static("level", &RateRule::level);
     py::class_<Plan>(m, "Plan")
-        .def(py::init(
-                 [](const std::vector<py::object>& links, const std::vector<double>& rates, Time longest, Time wait) {
-                     std::vector<LinkConfig> read;
-                     for (const py::object& link : links) read.push_back(read_link(link));
-                     return std::make_unique<Plan>(read, rates, longest, wait);
-                 }),
-             py::arg("links"), py::arg("rates"), py::arg("longest"), py::arg("wait") = 0)
+        .def(py::init([](const std::vector<py::object>& links, const std::vector<double>& rates, Time longest,
+                         Time wait, Time shortest) {
+                 std::vector<LinkConfig> read;
+                 for (const py::object& link : links) read.push_back(read_link(link));
+                 return std::make_unique<Plan>(read, rates, longest, wait, shortest);
+             }),
+             py::arg("links"), py::arg("rates"), py::arg("longest"), py::arg("wait") = 0, py::arg("shortest") = 0)
         .def("admit", [](Plan& p, Time deadline, double bytes) { return p.admission.admit(deadline, bytes); })
         .def("expect", [](Plan& p, double rate) { p.admission.expect(rate); })
         .def("begin_layer", [](Plan& p) { p.admission.begin_layer(); });
