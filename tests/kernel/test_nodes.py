@@ -88,7 +88,9 @@ def compare(
     for one, other in zip(carried.nodes, simulated.nodes, strict=True):
         for name in ("dropped_packets", "lost_in_restarts_packets"):
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=within, abs=few), name
-        assert one.most_held_bytes == pytest.approx(other.most_held_bytes, rel=within, abs=1500)  # a packet
+        # A packet; or, where a tick decides (a millisecond more of delay changes it here by 7,500), as in the slots.
+        apart_bytes = 1500 if held is None else held * other.most_held_bytes + 4 * 1500
+        assert one.most_held_bytes == pytest.approx(other.most_held_bytes, rel=within, abs=apart_bytes)
         count = min(len(one.slot_held_bytes), len(other.slot_held_bytes))
         apart = np.abs(one.slot_held_bytes[:count] - other.slot_held_bytes[:count])
         assert (
