@@ -244,7 +244,7 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
     if (stored_) gap_ns_ = coding_.block_ns;
-    if (!deadlines_ || stored_ || !transport_.layer_first || objects_.size() == 0) return;
+    if (!deadlines_ || !transport_.layer_first || objects_.size() == 0) return;
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;
     const Time playout = objects_.deadline_ns[newest] - objects_.release_ns[newest];
