@@ -421,6 +421,9 @@ void Flight::control_window(Time now, const Latest& latest, std::int64_t deliver
     if (delivered > 0) control_->pkts_acked(tcp_, delivered, rtt_ns, now);
     bool governed = false;
     if (takes_acks_) {
+        // As if light took as long then as it does now.
+        if (clock_ && wants_queue_ && tcp_.one_way_ns >= 0)
+            tcp_.one_way_ns += tcp_.light_ns - clock_->light_ns(latest.sent_ns);
         RateSample sample;
         sample.acked_sacked = delivered;
         if (wants_queue_) sample.acked_bytes = delivered_bytes + delivered * (tcp_.wire_bytes - tcp_.mss_bytes);

@@ -14,6 +14,8 @@ constexpr double kLeft[kRounds + 1] = {1, 0.1, 1e-3};  // by so many round trips
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
+constexpr Time kFlowsOn = 2;                           // full packets of the own link
+constexpr double kAllAlong = 0.125;                     // of all packets
 constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
 
 }  // namespace
@@ -85,7 +87,15 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
 // there for a contact, or so much was lost of late as no channel loses for long.
 bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     if (over.flight.tcp().far_full) return true;
-    return over.clock.over_nodes() && (over.lately.overflows() || over.clock.waits_there(sent) > 0);
+    if (!over.clock.over_nodes()) return false;
+    return over.clock.waits_there(sent) > 0 || (over.lately.overflows() && !flows_on(over));
+}
+
+// What arrives has hardly waited further on, so that none of its own fills storage there, and so much was lost all along.
+bool CodedSendingEnd::flows_on(const Subflow& over) {
+    const Time wait = over.flight.tcp().far_wait_ns;
+    return wait >= 0 && wait <= kFlowsOn * over.out.slot_ns() &&
+           LossHeard::of_path(over.heard, over.heard_lost) > kAllAlong;
 }
 
 void CodedSendingEnd::note_stay(Subflow& over, Time sent, double bytes, bool lost) {

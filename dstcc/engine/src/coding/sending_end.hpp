@@ -308,6 +308,7 @@ private:
     void take(std::size_t s, const Fate& fate);
     static void note_stay(Subflow& over, Time sent, double bytes, bool lost);
     static bool was_refused(const Subflow& over, Time sent);
+    static bool flows_on(const Subflow& over);
     void take_heard(std::size_t s);
     void note_heard(Subflow& over, const Heard& heard);
     void note_heard_of(Subflow& over, Time first, Time last);
