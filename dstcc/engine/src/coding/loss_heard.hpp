@@ -2,13 +2,15 @@
 //
 //   share    p = (lost + 3) / (heard + 100): three in a hundred before any feedback, as there is none for a round trip,
 //            and layers without repair lose more by a loss than repair costs
-//   bursts   phi = sum (x - N p)^2 / sum N p (1 - p) over blocks of N packets of which x were lost: 1 where losses are
-//            independent, at least; a row of 50 lost packets weighs like one loss of 50
-//
-// Both forget: from kMemory packets on, earlier feedback counts half.
+//   memory   of so many packets: then earlier feedback counts half. Of several the one whose share, as a block was planned, foretold best what
+//            was lost of it: ln L = sum (x ln p + (N - x) ln(1 - p)) / phi over blocks of N packets of which x were lost, as of the last
+//            blocks (kFar behind the best, none is further); before any, kMemories[kFirst]
+//   bursts   phi = sum (x - N p)^2 / sum N p (1 - p): 1 where losses are independent, at least; a row of 50 lost packets weighs like one
+//            loss of 50. From kBlocks on earlier ones count half
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +19,15 @@ namespace dstcc {
 
 class LossHeard {
 public:
+    static constexpr std::array<double, 4> kMemories = {1'250, 5'000, 20'000, 80'000};  // packets
+    using Shares = std::array<float, kMemories.size()>;
+
     void packet(bool lost) {
-        lost_ += lost;
-        if (++heard_ < kMemory) return;
-        lost_ /= 2;
-        heard_ /= 2;
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m]);
     }
     // So many that arrived.
     void arrived(std::uint32_t packets) {
-        for (; packets > 0 && heard_ + packets >= kMemory; --packets) packet(false);
-        heard_ += packets;
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m]);
     }
     // Of a block whose packets' fates are all known.
     void block(double packets, double lost) {
@@ -37,6 +38,25 @@ public:
         squares_ /= 2;
         variance_ /= 2;
         blocks_ /= 2;
+    }
+    // By each memory, for what is planned now.
+    Shares shares() const {
+        Shares shares;
+        for (std::size_t m = 0; m < kMemories.size(); ++m) shares[m] = static_cast<float>(heard_[m].share());
+        return shares;
+    }
+    // Of a block for which those were the shares.
+    void compare(const Shares& shares, double packets, double lost) {
+        double best = -kFar;
+        for (std::size_t m = 0; m < kMemories.size(); ++m) {
+            const auto p = static_cast<double>(shares[m]);
+            likely_[m] += (lost * std::log(p) + (packets - lost) * std::log1p(-p)) / bursts();
+            if (m == 0 || likely_[m] > best) {
+                best = likely_[m];
+                best_ = m;
+            }
+        }
+        for (double& likely : likely_) likely = std::max(likely - best, -kFar);
     }
     double share() const { return heard_share() + unheard_; }
     // What is lost beyond that of what goes where nothing is heard of in time.
@@ -51,11 +71,29 @@ public:
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
-    double heard_share() const { return (lost_ + kPriorLost) / (heard_ + kPrior); }
-    static constexpr double kPrior = 100, kPriorLost = 3, kMemory = 20'000;
+    static constexpr double kPrior = 100, kPriorLost = 3, kFar = 8;
     static constexpr int kBlocks = 200;
-    double unheard_ = 0;
-    double lost_ = 0, heard_ = 0, squares_ = 0, variance_ = 0;
+    static constexpr std::size_t kFirst = 2;
+    struct Memory {
+        double lost = 0, heard = 0;
+        void add(double packets, double more_lost, double most) {
+            lost += more_lost;
+            heard += packets;
+            if (heard < most) return;
+            lost /= 2;
+            heard /= 2;
+        }
+        void add_arrived(std::uint32_t packets, double most) {
+            for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most);
+            heard += packets;
+        }
+        double share() const { return (lost + kPriorLost) / (heard + kPrior); }
+    };
+    double heard_share() const { return heard_[best_].share(); }
+    std::array<Memory, kMemories.size()> heard_;
+    std::array<double, kMemories.size()> likely_ = {-kFar / 2, -kFar / 2, 0, -kFar / 2};
+    std::size_t best_ = kFirst;
+    double unheard_ = 0, squares_ = 0, variance_ = 0;
     int blocks_ = 0;
 };
 

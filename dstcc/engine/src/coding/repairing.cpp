@@ -183,7 +183,9 @@ std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
 void CodedSendingEnd::note_all_known(BlockSending& block) {
     if (block.heard || block.under_way > 0 || block.waiting > 0) return;
     block.heard = true;
-    losses_.block(block.source + block.repair - block.refused, block.lost - block.refused);
+    const std::uint32_t packets = block.source + block.repair - block.refused, lost = block.lost - block.refused;
+    losses_.block(packets, lost);
+    losses_.compare(block.shares, packets, lost);
 }
 
 // A member was sent whole or given up: the last one closes its block.
@@ -195,6 +197,7 @@ void CodedSendingEnd::member_done(std::uint32_t number) {
 void CodedSendingEnd::close(std::uint32_t number) {
     BlockSending& block = sent_[number];
     block.closed = true;
+    block.shares = losses_.shares();
     headers_.source[number] = block.source;
     if (block.source == 0 || enough(number)) return end(number);
     closed_.push_back(number);

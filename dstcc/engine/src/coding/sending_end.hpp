@@ -69,6 +69,7 @@ struct BlockSending {
     bool closed = false, over = false, queued = false, heard = false;
     bool guessed = false;  // of some of its packets nobody says which arrived
     float share = 0;       // of losses, that its repair was planned for
+    LossHeard::Shares shares = {};  // by each memory, when it was closed
     float left = 1;        // by fresh packets, of what repair does not bring back; as of when it was planned first
 };
 
