@@ -17,7 +17,7 @@
 //   beside   Others that fill the queue leave nothing to who keeps four packets in it (Copa's competitive mode: Arun and Balakrishnan,
 //            NSDI 2018). What others have in it is seen here: where it is more than kAlike senders of this kind have, the target is
 //            what makes a part of all that stands its own, and so of the line, whatever the others' control: of n subflows each
-//            has 1 / (n + kOthers), one beside one of TCP 0.4, and two that do not know of one another leave a fifth. What a train
+//            has 1 / (n + kOthers), one beside one of TCP 0.44, and two that do not know of one another leave a ninth. What a train
 //            shows is less where the source has less: who plans by that would send less and less
 //   full     A queue that took nothing of a packet is shallow: the target is half of what stood in it, at most, and little more than a packet at least.
 #pragma once
@@ -38,7 +38,7 @@ public:
     static constexpr double kTarget = 4, kTrain = 8, kHorizon = 16;
     static constexpr Time kLate = 2;
     // Others that do the same; those that fill the queue count as so many.
-    static constexpr double kAlike = 3, kOthers = 1.5;
+    static constexpr double kAlike = 3, kOthers = 1.25;
 
     // `wait`: the least one in the search. `sharers`: the sender's subflows on the line.
     OwnQueue(double full_packet, Time wait, int sharers = 1)
