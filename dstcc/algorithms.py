@@ -480,7 +480,7 @@ STRANGERS = (
     "bursts", "chain of passes", "others on and off", "shared last line", "overload one layer", "overload lossy",
     "stored turns", "stored contacts", "overload two links", "losses begin", "overload restart", "deaf store",
     "small blocks", "stored overload", "fading moon", "unknown line", "long overload", "large chunks", "stored unlike",
-    "unlike overload", "beside cubic",
+    "unlike overload", "beside cubic", "lossy hop", "nearing", "losses end", "fat base", "small store",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from itertools import product
-from math import comb, prod
+from math import comb, exp, prod
 
 import pytest
 
@@ -44,6 +44,61 @@ def test_losses_heard_forget() -> None:
     assert losses.share == pytest.approx(5003 / 10_100)
     losses.packets(9_999, 0)
     assert losses.share == pytest.approx(5003 / 20_099)
+
+
+def test_each_memory_of_losses_halves_when_it_is_full() -> None:
+    # 10,000 of 20,000: those of 1,250 and 5,000 packets have forgotten them, 80,000 has forgotten none.
+    losses = heard(0, 10_000)
+    losses.packets(10_000, 0)
+    short, shorter, middle, far = losses.shares()
+    assert short == pytest.approx((10_000 * 2**-15 + 3) / 725, abs=0.01)
+    assert shorter < 0.1
+    assert (middle, far) == (pytest.approx(5003 / 10_100), pytest.approx(10_003 / 20_100))
+
+
+def test_the_memory_that_foretold_the_blocks_best_is_used() -> None:
+    # Losses of a quarter are over: a block of 100 packets of which none was lost has ln L = 100 ln(1 - p), -28.8 for a
+    # quarter and -0.4 for 0.004. Of 20 lost it is -110.6 for 0.004 and -50.0 for a fifth.
+    losses = heard(3_000, 1_000)
+    losses.packets(5_000, 0)
+    short, shorter, middle, _ = losses.shares()
+    assert short < 0.02 < shorter < middle
+    assert losses.share == pytest.approx(middle)
+    losses.compare([0.004, 0.2, 0.25, 0.25], 100, 0)
+    assert losses.share == pytest.approx(short)
+    losses.compare([0.004, 0.2, 0.25, 0.25], 100, 2)
+    assert losses.share == pytest.approx(short)
+    losses.compare([0.004, 0.2, 0.25, 0.25], 100, 20)
+    assert losses.share == pytest.approx(shorter)
+
+
+def test_a_memory_needs_four_nats_at_first_and_none_is_further_behind_than_eight() -> None:
+    # A block of one packet that arrives: ln(1 - p).
+    losses = heard(3_000, 1_000)
+    losses.packets(1_250, 0)
+    short, _, middle, _ = losses.shares()
+    less = 1 - exp(-0.5)  # half a nat each, against next to none
+    for _ in range(7):
+        losses.compare([1e-9, less, less, less], 1, 0)
+    assert losses.share == pytest.approx(middle)
+    losses.compare([1e-9, less, less, less], 1, 0)
+    losses.compare([1e-9, less, less, less], 1, 0)
+    assert losses.share == pytest.approx(short)
+    for _ in range(100):
+        losses.compare([1e-9, less, less, less], 1, 0)
+    for _ in range(17):
+        losses.compare([less, 1e-9, 1e-9, 1e-9], 1, 0)
+    assert losses.share != pytest.approx(short)
+
+
+def test_bursts_weigh_less_in_what_a_memory_foretold() -> None:
+    losses = heard(3_000, 1_000)
+    losses.packets(1_250, 0)
+    losses.block(100, 100)  # phi is some 100 x 0.8 / 0.2
+    _, _, middle, _ = losses.shares()
+    for _ in range(10):
+        losses.compare([0.004, 0.2, 0.25, 0.25], 100, 0)
+    assert losses.share == pytest.approx(middle)
 
 
 def test_losses_that_come_together_count_as_bursts() -> None:

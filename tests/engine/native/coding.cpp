@@ -210,6 +210,8 @@ void bind_coding(py::module_& engine) {
                  for (; lost > 0; --lost) l.packet(true);
              })
         .def("block", &LossHeard::block)
+        .def("shares", &LossHeard::shares)
+        .def("compare", &LossHeard::compare)
         .def_property_readonly("share", &LossHeard::share)
         .def_property_readonly("bursts", &LossHeard::bursts);
     m.def(
