@@ -1,4 +1,5 @@
 // Which layers are sent where not all that wait can be: coding/admission.hpp's plan, made every now and then.
+#include <cmath>
 #include <numeric>
 
 #include "coding/sending_end.hpp"
@@ -14,6 +15,8 @@ constexpr double kOverload = 1.5;        // times what the paths carry: losses a
 constexpr double kManyRtts = 8;          // in that wait: with more of them it takes less
 constexpr double kMostEarly = 0.75;      // of the longest wait
 constexpr double kLasts = 2;             // an overload, times as long as it has lasted
+constexpr double kWorthMore = 1.05;      // a byte, for layers to go together
+constexpr double kMostWasted = 0.05;     // of what is sent in the longest wait
 constexpr Time kNoticed = 2;             // plans before its repair must leave a block gets no more members
 
 }  // namespace
@@ -34,10 +37,17 @@ void CodedSendingEnd::plan_ahead() {
     note_overload(asked);
     if (nothing_to_choose(interval, asked)) return admission_.forget();
     if (!look_over_contacts(admission_)) return;
-    for (std::size_t layer = 0; layer < map_.layers(); ++layer) {
+    for (std::size_t first = 0, last = 0; first < map_.layers(); first = ++last) {
         admission_.begin_layer();
-        admit_layer(layer);
-        admission_.expect(comes[layer]);
+        const Admission before = admission_;
+        const bool all = admit_layers(first, first);
+        last = all ? first : last_worth(first);
+        if (last > first) {
+            admission_ = before;
+            admit_layers(first, last);
+        }
+        admission_.expect(std::accumulate(comes.begin() + static_cast<std::ptrdiff_t>(first),
+                                          comes.begin() + static_cast<std::ptrdiff_t>(last) + 1, 0.0));
     }
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
 }
@@ -76,11 +86,18 @@ bool CodedSendingEnd::nothing_to_choose(Time interval, double asked) const {
     for (std::size_t layer = 0; layer < map_.layers(); ++layer)
         if (!levels_[map_.layers() + layer].objects.empty()) return false;
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
-    if (early_ns_ > 0 || stored_) return false;
+    if (early_ns_ > 0 || stored_ || wasted_ > kMostWasted * rate_ * static_cast<double>(longest_wait_ns_)) return false;
     const double rtts =
         static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
     const double bearable = 1 + (kOverload - 1) * std::min(kManyRtts / rtts, 1.0);
     return asked <= bearable * rate_;
+}
+
+// Bytes of layers that were begun and not sent whole; what was so long ago as a layer waits counts 1/e.
+void CodedSendingEnd::note_waste(double bytes) {
+    const auto since = static_cast<double>(now_ - wasted_at_ns_);
+    wasted_ = wasted_ * std::exp(-since / static_cast<double>(longest_wait_ns_)) + bytes;
+    wasted_at_ns_ = now_;
 }
 
 void CodedSendingEnd::note_overload(double asked) {
@@ -132,29 +149,70 @@ double CodedSendingEnd::wire_bytes(std::int64_t payload) const {
     return static_cast<double>(payload + packets * header_bytes_) * (1 + repair);
 }
 
-// Part what waits of a layer into what is admitted and what is not, each in its order.
-void CodedSendingEnd::admit_layer(std::size_t layer) {
-    Level &first = levels_[layer], &last = levels_[map_.layers() + layer];
-    if (first.objects.empty() && last.objects.empty()) return;
-    std::deque<std::uint32_t> waiting;
-    std::merge(first.objects.begin(), first.objects.end(), last.objects.begin(), last.objects.end(),
-               std::back_inserter(waiting));
-    first.objects.clear();
-    last.objects.clear();
-    const std::uint32_t begun_last[] = {last.begun, first.begun};
-    first.begun = last.begun = kNoObject;
-    for (const std::uint32_t object : waiting) {
-        const Time deadline = objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);
-        const bool begun = layers_[object].offset > 0, taken = begun && deferred_[object] == 0;
-        const double left = wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
-        if (taken) admission_.take(deadline, left);
-        const bool useless =
-            builds_on_another(objects_, object) && (deferred_[object - 1] != 0 || layers_[object - 1].given_up);
-        deferred_[object] = !taken && ((useless && !begun) || !admission_.admit(deadline, left));
-        (deferred_[object] != 0 ? last : first).objects.push_back(object);
+// Up to which layer a byte of all of these is worth the most. Where not all of the first can be sent, those go together: fewer chunks, and more
+// of each.
+std::size_t CodedSendingEnd::last_worth(std::size_t first) const {
+    double weight = 0, bytes = 0, most = 0;
+    std::size_t best = first;
+    for (std::size_t layer = first; layer < map_.layers(); ++layer) {
+        weight += static_cast<double>(map_.layers() - layer);
+        bytes += released_bytes_[layer];
+        if (bytes <= 0 || weight / bytes <= kWorthMore * most) continue;
+        most = weight / bytes;
+        best = layer;
     }
-    for (const std::uint32_t object : begun_last)
-        if (object != kNoObject) (deferred_[object] != 0 ? last : first).begun = object;
+    return best;
+}
+
+// Part what waits of these layers into what is admitted and what is not, each in its order: of a chunk all or none, but for what builds on
+// layers that have gone, which is taken. False where something was not admitted for want of room.
+bool CodedSendingEnd::admit_layers(std::size_t from, std::size_t to) {
+    const auto waits = [&](std::uint32_t object) {
+        return !layers_[object].given_up && layers_[object].offset == 0 && !there(object);
+    };
+    const auto wire_left = [&](std::uint32_t object) {
+        return wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
+    };
+    const auto leaves = [&](std::uint32_t object) {
+        return objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);
+    };
+    bool all = true;
+    for (std::size_t layer = from + 1; layer <= to; ++layer)
+        for (const Level* level : {&levels_[layer], &levels_[map_.layers() + layer]})
+            for (const std::uint32_t object : level->objects)
+                if (!waits(object - 1) && !layers_[object - 1].given_up)
+                    admission_.take(leaves(object), wire_left(object));
+    for (std::size_t layer = from; layer <= to; ++layer) {
+        Level &first = levels_[layer], &last = levels_[map_.layers() + layer];
+        if (first.objects.empty() && last.objects.empty()) continue;
+        std::deque<std::uint32_t> waiting;
+        std::merge(first.objects.begin(), first.objects.end(), last.objects.begin(), last.objects.end(),
+                   std::back_inserter(waiting));
+        first.objects.clear();
+        last.objects.clear();
+        const std::uint32_t begun_last[] = {last.begun, first.begun};
+        first.begun = last.begun = kNoObject;
+        for (const std::uint32_t object : waiting) {
+            if (layer > from) {
+                deferred_[object] = waits(object - 1) ? deferred_[object - 1] : layers_[object - 1].given_up;
+            } else {
+                const bool begun = layers_[object].offset > 0, taken = begun && deferred_[object] == 0;
+                double left = wire_left(object);
+                for (std::size_t above = 1; above <= to - from; ++above)
+                    if (object + above < released_) left += wire_left(static_cast<std::uint32_t>(object + above));
+                if (taken) admission_.take(leaves(object), left);
+                const bool useless =
+                    builds_on_another(objects_, object) && (deferred_[object - 1] != 0 || layers_[object - 1].given_up);
+                const bool fits = taken || (!(useless && !begun) && admission_.admit(leaves(object), left));
+                all = all && (fits || useless);
+                deferred_[object] = !fits;
+            }
+            (deferred_[object] != 0 ? last : first).objects.push_back(object);
+        }
+        for (const std::uint32_t object : begun_last)
+            if (object != kNoObject) (deferred_[object] != 0 ? last : first).begun = object;
+    }
+    return all;
 }
 
 // A block of which some was sent and the rest is not admitted: where its repair must leave soon, the rest is given up, so that it closes.

@@ -240,6 +240,7 @@ Time CodedSendingEnd::latest(std::uint32_t object, std::size_t s) const {
 void CodedSendingEnd::give_up(std::uint32_t object) {
     next_ = kNoObject;
     layers_[object].given_up = true;
+    if (layers_[object].offset > 0) note_waste(static_cast<double>(layers_[object].offset));
     backlog_ -= objects_.payload_bytes[object] - layers_[object].offset;
     member_done(map_.block_of(object));
 }

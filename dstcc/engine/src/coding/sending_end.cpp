@@ -27,6 +27,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),
       repaired_(blocks.layers(), 0),
+      released_bytes_(blocks.layers(), 0),
       levels_(by_layer_ ? 2 * blocks.layers() : 1),
       deferred_(objects_.size(), 0),
       layers_(objects_.size()),
@@ -158,6 +159,7 @@ Time CodedSendingEnd::handle_release(Time now) {
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += objects_.payload_bytes[object];
+        released_bytes_[objects_.layer[object]] += static_cast<double>(objects_.payload_bytes[object]);
         if (left_out(object))
             give_up(object);
         else if (!holds_.empty() && holds_[object] != 0)

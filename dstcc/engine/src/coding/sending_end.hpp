@@ -239,11 +239,13 @@ private:
     double carried() const;
     bool never_away() const;
     bool nothing_to_choose(Time interval, double asked) const;
+    void note_waste(double bytes);
     void note_overload(double asked);
     Time early() const;
     std::vector<double> released_rates() const;
     double wire_bytes(std::int64_t payload) const;
-    void admit_layer(std::size_t layer);
+    std::size_t last_worth(std::size_t first) const;
+    bool admit_layers(std::size_t first, std::size_t last);
     void close_in_time(std::size_t layer, Time notice);
 
     // coding/sending_runs.cpp
@@ -406,6 +408,7 @@ private:
     CodedAction action_;
     std::size_t turn_ = 0;  // `spread`: whose repair packet is next
     std::size_t released_ = 0;
+    std::vector<double> released_bytes_;  // by layer
     std::vector<Level> levels_;           // of the layers what is admitted, then of each what is not
     std::vector<std::uint8_t> deferred_;  // by object: not admitted
     Admission admission_;
@@ -413,6 +416,8 @@ private:
     Time overload_from_ns_ = kNever;         // since then the source asks for more than the paths bring
     double gains_[kRounds + 1] = {0, 0, 0};  // of the weight, with so many round trips of fresh packets for each block
     Time early_ns_ = 0;                      // before its deadline, what is admitted leaves so much sooner than it must
+    double wasted_ = 0;                      // see note_waste(); as of the last
+    Time wasted_at_ns_ = 0;
     bool layers_steered_ = false;            // somebody outside has left layers out
     bool meets_others_ = false;              // a queue further on was seen
     std::vector<std::uint32_t> held_;        // what waits for an answer whether it is there; rising
