@@ -37,6 +37,26 @@ def test_who_has_nothing_to_send_asks_for_no_room() -> None:
     assert asked_s[6] - 4000 == pytest.approx(timeout_s, abs=0.11)
 
 
+@pytest.mark.parametrize("late_s", [5.0, 9.0])
+def test_what_was_dropped_before_it_asked_for_room_asks_no_more(late_s: float) -> None:
+    """The node's twenty places are taken by 8 s, and a question for room is due at 12 s. What waits is dropped at 5 s,
+    or at 9 s: the timer of what was sent goes off after that, with nothing to ask for. What comes at 4,000 s asks a
+    timeout later, and then ever more rarely."""
+    late_ns = round(late_s * S)
+    objects = replace(
+        layers(3, np.array([20, 1, 1]) * MSS, deadline_ns=np.array([NEVER_NS, late_ns, NEVER_NS])),
+        release_ns=np.array([0, 0, 4000]) * S,
+    )
+    way = path(line("a"), Hop(1, node(1, 20 * WIRE), line("b", outages_ns=((0, 20_000 * S),))))
+    (near, _) = simulate(config(way, objects=objects, slot_ns=S // 10, duration_ns=4090 * S)).hops
+    sent_s = times_s(near.slot_sent_packets, 0.1)
+    asked_s = sent_s[sent_s > 5]
+    timeout_s = asked_s[0] - 4000
+    assert near.sent_packets == 2 + 20 + len(asked_s)
+    assert 2.2 < timeout_s < 6.1
+    assert np.diff(asked_s) == pytest.approx(timeout_s * np.array([2, 4, 8]), rel=0.06)
+
+
 def test_a_node_that_has_passed_all_on_asks_for_no_room() -> None:
     """Ten segments fill the second node, whose next hop is away, and leave the first one empty. An eleventh has it ask
     once within 10 s: a timeout of at most 6 s after it came, a second after its release, whenever that is."""

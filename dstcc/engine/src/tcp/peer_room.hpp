@@ -23,6 +23,7 @@ public:
     // When to ask for room for what waits; kNever: an ACK will come, or there is room.
     Time probe_at(Time now, const Subflow& sender, Time most) {
         if (!full(sender) || sender.tcp().packets_out() > 0) return kNever;
+        if (probe_at_ < now) ask(now, false);  // nothing waited then
         if (probe_at_ == kNever) {
             const Time wait = sender.rto();
             probe_at_ = now + (wait > (most >> probes_) ? most : wait << probes_);
