@@ -132,21 +132,26 @@ Time CodedSendingEnd::early() const {
 }
 
 // Of each layer, bytes on the wire in a nanosecond; repair is counted in.
-std::vector<double> CodedSendingEnd::released_rates() const {
+std::vector<double> CodedSendingEnd::released_rates() {
     const Time window = std::max<Time>(std::min(longest_wait_ns_ / kLooksBack, now_), 1);
     std::vector<double> rates(map_.layers(), 0);
     if (released_ == objects_.size()) return rates;
-    for (std::size_t object = released_; object-- > 0 && objects_.release_ns[object] > now_ - window;)
-        rates[objects_.layer[object]] += wire_bytes(objects_.payload_bytes[object]) / static_cast<double>(window);
+    for (; lately_end_ < released_; ++lately_end_)
+        lately_[objects_.layer[lately_end_]] += with_headers(objects_.payload_bytes[lately_end_]);
+    for (; lately_from_ < released_ && objects_.release_ns[lately_from_] <= now_ - window; ++lately_from_)
+        lately_[objects_.layer[lately_from_]] -= with_headers(objects_.payload_bytes[lately_from_]);
+    for (std::size_t layer = 0; layer < rates.size(); ++layer)
+        rates[layer] = static_cast<double>(lately_[layer]) * with_repair() / static_cast<double>(window);
     return rates;
 }
 
-// With headers and its part of the repair.
-double CodedSendingEnd::wire_bytes(std::int64_t payload) const {
-    const std::int64_t packets = (payload + transport_.mss_bytes - 1) / transport_.mss_bytes;
-    const double repair =
-        source_payload_ > 0 ? static_cast<double>(repair_payload_) / static_cast<double>(source_payload_) : 0;
-    return static_cast<double>(payload + packets * header_bytes_) * (1 + repair);
+std::int64_t CodedSendingEnd::with_headers(std::int64_t payload) const {
+    return payload + (payload + transport_.mss_bytes - 1) / transport_.mss_bytes * header_bytes_;
+}
+
+// So much is sent of what is sent of the source.
+double CodedSendingEnd::with_repair() const {
+    return 1 + (source_payload_ > 0 ? static_cast<double>(repair_payload_) / static_cast<double>(source_payload_) : 0);
 }
 
 // Up to which layer a byte of all of these is worth the most. Where not all of the first can be sent, those go together: fewer chunks, and more
@@ -171,7 +176,7 @@ bool CodedSendingEnd::admit_layers(std::size_t from, std::size_t to) {
         return !layers_[object].given_up && layers_[object].offset == 0 && !there(object);
     };
     const auto wire_left = [&](std::uint32_t object) {
-        return wire_bytes(objects_.payload_bytes[object] - layers_[object].offset);
+        return static_cast<double>(with_headers(objects_.payload_bytes[object] - layers_[object].offset)) * with_repair();
     };
     const auto leaves = [&](std::uint32_t object) {
         return objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);

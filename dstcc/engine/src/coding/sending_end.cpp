@@ -28,6 +28,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       length_ns_(blocks.blocks(), 0),
       repaired_(blocks.layers(), 0),
       released_bytes_(blocks.layers(), 0),
+      lately_(blocks.layers(), 0),
       levels_(by_layer_ ? 2 * blocks.layers() : 1),
       deferred_(objects_.size(), 0),
       layers_(objects_.size()),
@@ -309,7 +310,7 @@ bool CodedSendingEnd::fills(const Subflow& subflow) const {
 
 // What is lost of a path that says nothing by the plan until it is too late is not made good: nothing goes there while the others bring all
 // that waits.
-bool CodedSendingEnd::others_bring_all() const {
+bool CodedSendingEnd::others_bring_all() {
     double rate = 0;
     for (SubflowSet set = established_; set != 0; set &= set - 1) {
         const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];

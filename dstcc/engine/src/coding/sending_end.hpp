@@ -203,7 +203,7 @@ private:
     void look_at_lines();
     bool fills(const Subflow& subflow) const;
     bool gives_way(const Subflow& subflow) const;
-    bool others_bring_all() const;
+    bool others_bring_all();
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || subflow.storage.full(subflow.stay);
@@ -242,8 +242,9 @@ private:
     void note_waste(double bytes);
     void note_overload(double asked);
     Time early() const;
-    std::vector<double> released_rates() const;
-    double wire_bytes(std::int64_t payload) const;
+    std::vector<double> released_rates();
+    std::int64_t with_headers(std::int64_t payload) const;
+    double with_repair() const;
     std::size_t last_worth(std::size_t first) const;
     bool admit_layers(std::size_t first, std::size_t last);
     void close_in_time(std::size_t layer, Time notice);
@@ -408,9 +409,11 @@ private:
     CodedAction action_;
     std::size_t turn_ = 0;  // `spread`: whose repair packet is next
     std::size_t released_ = 0;
-    std::vector<double> released_bytes_;  // by layer
-    std::vector<Level> levels_;           // of the layers what is admitted, then of each what is not
-    std::vector<std::uint8_t> deferred_;  // by object: not admitted
+    std::vector<double> released_bytes_;            // by layer
+    std::size_t lately_from_ = 0, lately_end_ = 0;  // of these objects
+    std::vector<std::int64_t> lately_;              // by layer: bytes on the wire, without repair
+    std::vector<Level> levels_;                     // of the layers what is admitted, then of each what is not
+    std::vector<std::uint8_t> deferred_;            // by object: not admitted
     Admission admission_;
     Time next_plan_ns_ = 0;
     Time overload_from_ns_ = kNever;         // since then the source asks for more than the paths bring
