@@ -10,24 +10,16 @@ constexpr Time kBlocksAhead = 2;  // a block is short if so many of its length a
 }  // namespace
 
 // Which subflows count for the packet that is chosen next, and when it would arrive over them: their own queues and the plan's
-// light times are all the sender knows. Those without feedback count only where all are silent.
+// light times are all the sender knows. Those without feedback count only where all are silent. Of those that are not free nobody asks
+// but for repair.
 void CodedSendingEnd::look() {
-    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+    for (SubflowSet set = queued_ > 0 ? established_ : ready_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
         const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
         arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns();
     }
     open_ = heard();
-}
-
-SubflowSet CodedSendingEnd::heard() const {
-    SubflowSet heard = 0;
-    for (SubflowSet set = established_; set != 0; set &= set - 1) {
-        const auto s = static_cast<std::size_t>(lowest(set));
-        if (!subflows_[s].flight.stale()) insert(heard, s);
-    }
-    return heard != 0 ? heard : established_;
 }
 
 SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {

@@ -124,6 +124,7 @@ void CodedSendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
 void CodedSendingEnd::handle_ack(Time now, std::size_t s, const PacketAck& ack) {
     now_ = now;
     subflows_[s].flight.handle_ack(now_, ack);
+    note_silent(s);
     take_fates(s);
     pump(s);
     // Those that would have said it were lost.
@@ -141,6 +142,7 @@ void CodedSendingEnd::handle_timer(Time now, std::size_t s) {
         return arm(s);
     }
     if (resting(s) || !subflow.flight.handle_timer(now_)) return arm(s);
+    note_silent(s);
     take_fates(s);
     pump(s);
     if (subflow.flight.probing()) send_probe(s);
@@ -402,7 +404,7 @@ void CodedSendingEnd::offer() {
     }
     if (!transport_.handshake)
         for (SubflowSet set = ready_; set != 0; set &= set - 1) refresh(static_cast<std::size_t>(lowest(set)));
-    while (ready_ != 0) {
+    while (asks_again()) {
         const Choice choice = choose();
         if (choice.subflow < 0) return;
         const auto s = static_cast<std::size_t>(choice.subflow);

@@ -265,7 +265,12 @@ private:
     Choice choose_source(const Level& level, SubflowSet ready) const;
     int choose_repair(std::uint32_t block, SubflowSet ready);
     // Of which something is heard; all where nothing is of any.
-    SubflowSet heard() const;
+    SubflowSet heard() const {
+        const SubflowSet heard = established_ & ~silent_;
+        return heard != 0 ? heard : established_;
+    }
+    // After what may have changed that.
+    void note_silent(std::size_t s) { subflows_[s].flight.stale() ? insert(silent_, s) : erase(silent_, s); }
     SubflowSet in_time(SubflowSet set, Time deadline) const;
     SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
     Time shorter_by(std::uint32_t object, std::size_t s) const;
@@ -377,6 +382,7 @@ private:
     std::vector<Subflow> subflows_;
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
+    SubflowSet silent_ = 0;         // that are stale
     SubflowSet giving_way_ = 0;     // to others
     Time lines_until_ns_ = kNever;  // then they are looked at again
     SubflowSet kept_back_ = 0;      // free to send, but for what it would fill
