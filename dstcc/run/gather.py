@@ -67,6 +67,7 @@ class TableFile:
             use_dictionary=[name for name in schema.names if name not in encoding],
             column_encoding=encoding,
             write_statistics=["trial"],
+            write_batch_size=GROUP_ROWS,
         )
         self._waiting: list[Sequence[Column]] = []
         self._rows = 0
@@ -113,7 +114,7 @@ class TableFile:
                 for part in words
             ]
             numbers = [
-                mine[part.numbers] if len(mine) > 1 else np.broadcast_to(mine, len(part.numbers))
+                mine[part.numbers] if len(mine) > 1 else np.full(len(part.numbers), mine[0])
                 for mine, part in zip(indices, words, strict=True)
             ]
             return pa.DictionaryArray.from_arrays(self._joined(place, numbers), pa.array(known, pa.string()))
