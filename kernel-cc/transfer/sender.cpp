@@ -30,7 +30,7 @@ void Sender::pump(Time now, const std::function<void()>& drained) {
     Time quickest = kNever;
     for (const Link& link : plan_.links) quickest = std::min(quickest, link.light.at(now));
     waiting_.drop_lost(now + quickest);
-    order_lanes();
+    order_lanes(now);
     for (bool any = true; any && !waiting_.empty();) {
         any = false;
         for (const int lane : order_)
@@ -43,12 +43,16 @@ void Sender::pump(Time now, const std::function<void()>& drained) {
 }
 
 // The quickest first, and of those the one with the lowest number, as the simulator's minrtt chooses: it takes all that its
-// window has room for before the next takes any. By turns where that is asked for.
-void Sender::order_lanes() {
+// window has room for before the next takes any: so all are looked at, not only those that were offered something. By turns
+// where that is asked for.
+void Sender::order_lanes(Time now) {
     if (plan_.rotate) {
         std::rotate(order_.begin(), order_.begin() + 1, order_.end());
         return;
     }
+    if (waiting_.empty()) return;
+    for (const int lane : order_)
+        if (plan_.lanes && craft_.connected(lane)) refresh(lanes_[static_cast<std::size_t>(lane)], lane, now);
     std::sort(order_.begin(), order_.end(), [this](int a, int b) {
         const Time of_a = lanes_[static_cast<std::size_t>(a)].srtt, of_b = lanes_[static_cast<std::size_t>(b)].srtt;
         return of_a != of_b ? of_a < of_b : a < b;
@@ -73,6 +77,8 @@ void Sender::refresh(Lane& lane, int index, Time now) {
     lane.heard = heard;
     lane.srtt = lane.window = lane.window_room = 0;
     std::uint64_t stale = 0;
+    // What a pacer holds has its place in the window, though it is not in flight yet.
+    const std::int64_t held = plan_.lanes ? (ledger_.unsent(index) + plan_.mss - 1) / plan_.mss : 0;
     lane.usable = 0;
     lane.begins = kNever;
     for (const SubflowInfo& info : craft_.look(index)) {
@@ -89,7 +95,7 @@ void Sender::refresh(Lane& lane, int index, Time now) {
         const auto window = static_cast<std::int64_t>(tcp.tcpi_snd_cwnd);
         path.srtt = static_cast<Time>(tcp.tcpi_rtt) * 1000;
         path.min_rtt = tcp.tcpi_min_rtt == UINT32_MAX ? path.srtt : static_cast<Time>(tcp.tcpi_min_rtt) * 1000;
-        path.room = std::max<std::int64_t>(window - in_flight, 0) * plan_.mss;
+        path.room = std::max<std::int64_t>(window - in_flight - held, 0) * plan_.mss;
         path.ns_per_byte = window > 0 ? static_cast<double>(path.srtt) / static_cast<double>(window * plan_.mss) : 0.0;
         if (paced() && tcp.tcpi_pacing_rate > 0)
             path.ns_per_byte = std::max(path.ns_per_byte, kNsPerS / static_cast<double>(tcp.tcpi_pacing_rate));

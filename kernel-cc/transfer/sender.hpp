@@ -42,7 +42,7 @@ private:
     };
     class View;
 
-    void order_lanes();
+    void order_lanes(Time now);
     bool room(int lane, Time now);
     bool offer(int lane, Time now);
     void refresh(Lane& lane, int index, Time now);
