@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from . import net
 from .law import Law
-from .net import WIRE, ns
+from .net import MSS, WIRE, ns
 
 HIGH = 739 / 256  # 256 · 2885 / 1000 + 1, as Linux rounds (bbr_high_gain)
 DRAIN = 88 / 256  # 256 · 1000 / 2885 (bbr_drain_gain)
@@ -488,6 +490,21 @@ def test_stock_rates_count_mptcps_options():
     law.state.set_option_bytes(0, 24)
     law.state.establish(0, law.now_ns, ns(1.0))
     assert law.pacing_bps() == pytest.approx(0.99 * HIGH * whole(10) * WIRE * 8 * 1484 / 1460, rel=1e-4)
+
+
+def test_headers_of_a_short_segment_take_no_time_of_the_pace():
+    # 6.12's lanes over one link: after 1,460 bytes the next left 963 ms later, after 272 bytes 179.4 (272 / 1460; with
+    # headers 200). Here layers of 1,732 bytes before the first ACK, at the first pace.
+    objects = net.live(1, (MSS + 272,) * 20)
+    trace = net.run(
+        "bbr", net.link(), objects=objects, duration_s=2.4, trace=True, mode="lanes", initial_cwnd=40
+    ).trace
+    assert trace is not None
+    sent = (trace.event == 0) & (trace.syn == 0)
+    gaps_ns, payload = np.diff(trace.t_ns[sent])[10:], trace.bytes[sent][10:-1]
+    assert set(payload.tolist()) == {MSS, 272}
+    full_ns = gaps_ns[payload == MSS][0]
+    np.testing.assert_allclose(gaps_ns, full_ns * payload / MSS, rtol=0, atol=1)
 
 
 def test_leaving_idle_ends_probe_rtt_when_its_time_is_over():

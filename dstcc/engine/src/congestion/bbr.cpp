@@ -95,7 +95,7 @@ public:
         min_rtt_ = tcp.min_rtt_ns;
         min_rtt_stamp_ = now;
         next_rtt_delivered_ = tcp.delivered;
-        tcp.linux_pacing = !scaled_;
+        tcp.linux_pacing = tcp.payload_paced = !scaled_;
         // What is written first finds nothing in flight: to tcp_rate_check_app_limited() that is an application's limit.
         // MPTCP 6.1 never asks it.
         tcp.marks_app_limited = scaled_ || tcp.option_bytes == 0;

@@ -208,6 +208,7 @@ private:
     void arm_probe(Time now);
     void pace(Time now, std::uint32_t wire_bytes);
     Time pacing_gap(std::uint32_t wire_bytes);
+    Time payload_gap(std::uint32_t bytes);
     [[gnu::cold]] void restart(Time now);
     void stamp(Time now, Segment& segment);
     RateStamp rate_stamp(Time now) const;
@@ -283,10 +284,17 @@ inline Time Subflow::pacing_gap(std::uint32_t wire_bytes) {
     return full_gap_;
 }
 
+// Of a short segment, whose headers Linux does not count.
+inline Time Subflow::payload_gap(std::uint32_t bytes) {
+    return static_cast<Time>(bytes * static_cast<double>(tcp_.wire_bytes) / tcp_.mss_bytes / tcp_.pacing_bytes_per_ns +
+                             0.5);
+}
+
 inline void Subflow::pace(Time now, std::uint32_t wire_bytes) {
     if (tells_sends_) control_->on_sent(tcp_, now);
     if (tcp_.pacing_bytes_per_ns <= 0) return;
-    Time gap = pacing_gap(wire_bytes);
+    const bool whole = wire_bytes == tcp_.wire_bytes || !tcp_.payload_paced;
+    Time gap = whole ? pacing_gap(wire_bytes) : payload_gap(wire_bytes + tcp_.mss_bytes - tcp_.wire_bytes);
     if (tcp_.linux_pacing) {  // tcp_update_skb_after_send()
         if (tcp_.snd_nxt < kUnpacedSegments) return;
         gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);  // what left late lets the next leave sooner

@@ -49,6 +49,7 @@ struct TcpState {
     double pacing_bytes_per_ns = 0;  // 0: not paced
     Time pacing_until_ns = 0;        // before then the next segment does not leave
     bool linux_pacing = false;       // with Linux's exceptions, see Subflow::pace
+    bool payload_paced = false;      // the pace of a full packet is shared by its payload, without headers
     bool syn_repeated = false;
     bool marks_app_limited = true;  // samples of what the application limits are told from others
     std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
