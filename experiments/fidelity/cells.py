@@ -45,7 +45,7 @@ SHALLOW_PACKETS = {2: 200, 8: 400, 16: 800}
 handshake, a packet to netem. Where it does not, MPTCP falls back to TCP when a connection's first segment is lost."""
 MARS_RTT_S = 400.0
 WIDE_WINDOW = 16 << 20
-"""Bytes of a receiver's window, where nothing is lost: more than two send buffers hold. 6.12 binds all of that
+"""Bytes of a receiver's window, over several links: more than two send buffers hold. 6.12 binds all of that
 at once, and in the usual buffer what waits for the other subflow's data leaves no window for more (mptcp_space())."""
 PRIMES = (2, 3, 5)
 """Their roots have nothing in common."""
@@ -200,7 +200,7 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
     length_s = cell.length_rtts * cell.rtt_s
     links = [_link(cell, seed, i, cell.rtt_s, cell.loss) for i in range(cell.links)]
     offered = 1.2 * sum(link["rate_bps"] for link in links)
-    at_once = cell.links > 1 and cell.loss == 0 and RELEASES[cell.kernel].scheduler == "linux"
+    at_once = cell.links > 1 and RELEASES[cell.kernel].scheduler == "linux"
     wide = at_once and cell.congestion != "fixed"  # whose window never grows into it
     window = {"receive_buffer_bytes": WIDE_WINDOW} if wide else {}
     return Scenario.model_validate(

@@ -34,13 +34,13 @@ class Explained(NamedTuple):
 
 
 WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60, kernel="6.1")
-THREE = Cell("mission", "newreno", 25.0, 1e-3, 3, bdp_packets=200, length_rtts=28)
+VEGAS = Cell("saturated", "vegas", 0.1, 1e-3, length_rtts=600)
 EXPLAINED = {
     **{
         cell.name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
         for cell in (WESTWOOD, WESTWOOD._replace(loss=1e-4, length_rtts=100))
     },
-    THREE.name: Explained(1.05, 1.25, "NewReno's stream over three links"),
+    VEGAS.name: Explained(1.1, 1.3, "Transfers of 0.1 s"),
 }
 SURE = 3.0
 """|z| from which two means are said to differ: by chance, one cell in 370."""
