@@ -11,17 +11,15 @@ import traceback
 import types
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from . import trust
 from .errors import ExtensionError, InputError
 from .extend import CongestionSetup, Item, PathView, SchedulerSetup, SubflowView, seed_of
 from .frozen import dataclass
 from .reading import read_bytes
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUPS = {"congestion": "dstcc.congestion", "scheduler": "dstcc.schedulers"}
 """Entry-point group of each kind."""

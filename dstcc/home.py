@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import Int64Array
+
 from .engine.config import subflow_links
 from .frozen import dataclass
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from .engine.config import EngineResult, Link, Objects
     from .metrics import Playback
 
-    Int64Array = NDArray[np.int64]
 
 NS_PER_S = 1e9
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import Int64Array
+
 from .frozen import dataclass
 from .home import in_full, played
 from .layers import layer_weights
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from .engine.config import EngineResult, Link, Objects
 
-    Int64Array = NDArray[np.int64]
 
 METRICS = (
     "playback_ratio",

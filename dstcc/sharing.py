@@ -9,17 +9,12 @@ sender.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .engine.config import subflow_links
+from .engine.config import EngineResult, FlowResult, Link, subflow_links
 from .frozen import dataclass
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .engine.config import EngineResult, FlowResult, Link
 
 NS = 1e-9
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.atomic import atomic_write
 from dstcc.engine.stepper import RUNNING
 from dstcc.learn.algorithms.recipes import RECIPES, Recipe
@@ -44,7 +45,6 @@ from dstcc.stats import interquartile_mean
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
     Act = Callable[[NDArray[np.float32]], NDArray[Any]]
 
 NAME = "iodst-dqn+"
@@ -109,7 +109,7 @@ class Missions:
         played = evaluate(policy.act, self.episodes[name], policy.observation, policy.action, SEEDS)
         return [float(value) for value in played]
 
-    def acting(self, act: Act, name: str, seeds: Sequence[int] = SEEDS) -> FloatArray:
+    def acting(self, act: Act, name: str, seeds: Sequence[int] = SEEDS) -> Float64Array:
         """What one of these scenarios plays under a function of its observations, in the recipe's spaces."""
         episodes = self.episodes[name]
         return evaluate(act, episodes, *make_specs(episodes, **WHOLE.environment), seeds)
@@ -139,7 +139,7 @@ def by_rule(names: Sequence[str]) -> Act:
     return act
 
 
-def best_constant(missions: Missions, name: str) -> tuple[tuple[int, ...], FloatArray]:
+def best_constant(missions: Missions, name: str) -> tuple[tuple[int, ...], Float64Array]:
     """The action that plays most of a scenario if it is always taken, found on the very seeds. One whose windows
     do not come to the links' rates plays next to nothing and is left out."""
     growing = [action for action in CONSTANTS if min(action[:2]) >= GROWS]
@@ -150,7 +150,7 @@ def best_constant(missions: Missions, name: str) -> tuple[tuple[int, ...], Float
     return best, played[best]
 
 
-def shown(values: FloatArray) -> str:
+def shown(values: Float64Array) -> str:
     """The interquartile mean of (trainings, seeds), and its interval: trainings and seeds are drawn anew."""
     draws = np.random.default_rng(BOOTSTRAP_SEED)
     rows, columns = values.shape
@@ -160,10 +160,10 @@ def shown(values: FloatArray) -> str:
     return f"{middle(values.reshape(1, -1))[0]:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def middle(rows: FloatArray) -> FloatArray:
+def middle(rows: Float64Array) -> Float64Array:
     """The interquartile mean of each row: :func:`dstcc.stats.interquartile_mean`, quicker."""
     out = rows.shape[1] // 4
-    mean: FloatArray = np.sort(rows, axis=1)[:, out : rows.shape[1] - out].mean(axis=1)
+    mean: Float64Array = np.sort(rows, axis=1)[:, out : rows.shape[1] - out].mean(axis=1)
     return mean
 
 

@@ -29,8 +29,8 @@ from dstcc.scenario import load_scenario, parse_override
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Sender
-    from dstcc.engine.config import Float64Array
 
 FIRST_SEED = 501
 BOOTSTRAP, SEED = 1_000, 1

@@ -33,7 +33,7 @@ from dstcc.scenario import load_scenario
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 BOOTSTRAP, SEED = 1_000, 1
 SIGMA = "loss + 3 sigma"

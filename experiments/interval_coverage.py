@@ -18,14 +18,13 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from dstcc.arrays import Float64Array
 from dstcc.report.printed import heading, line
 from dstcc.stats import SIGNIFICANT, _tail, holm, paired_p
 
-Floats = NDArray[np.float64]
-Distribution = Callable[[Floats], Floats]
+Distribution = Callable[[Float64Array], Float64Array]
 """From levels of a uniform distribution to values, so that seeds can be common to algorithms."""
 DISTRIBUTIONS: dict[str, Distribution] = {
     "Beta(8, 2)": lambda q: stats.beta.ppf(q, 8, 2),
@@ -42,10 +41,10 @@ PAGE_SEEDS = (5, 10)
 ALGORITHMS, PAGES = 13, 1000
 
 
-def trimmed(values: Floats, count: int) -> Floats:
+def trimmed(values: Float64Array, count: int) -> Float64Array:
     """Mean along the last axis without the ``count`` lowest and highest values."""
     ordered = np.sort(values, axis=-1)
-    mean: Floats = ordered[..., count : ordered.shape[-1] - count].mean(axis=-1)
+    mean: Float64Array = ordered[..., count : ordered.shape[-1] - count].mean(axis=-1)
     return mean
 
 
@@ -71,7 +70,7 @@ def coverage(distribution: Distribution, n: int, samples: int, resamples: int) -
     }
 
 
-def _student(values: Floats, cut: int) -> Floats:
+def _student(values: Float64Array, cut: int) -> Float64Array:
     n = values.shape[1]
     winsorized = np.sort(values, axis=1)
     winsorized[:, :cut] = winsorized[:, [cut]]
@@ -82,7 +81,7 @@ def _student(values: Floats, cut: int) -> Floats:
     return np.stack([trimmed(values, cut) - reach, trimmed(values, cut) + reach])
 
 
-def _bca(values: Floats, drawn: Floats, cut: int) -> Floats:
+def _bca(values: Float64Array, drawn: Float64Array, cut: int) -> Float64Array:
     samples, n = values.shape
     mean = trimmed(values, cut)[:, None]
     below = (drawn < mean).mean(axis=1) + 0.5 * (drawn == mean).mean(axis=1)

@@ -16,14 +16,11 @@ numpy arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .geometry import LIGHT_M_S
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 BOLTZMANN_DB = 10 * np.log10(1.380649e-23)
 """dBW per kelvin and hertz; exact by the SI."""

@@ -25,17 +25,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
 from .data import nearest, rows
 from .spans import lost, spans
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 UNCODED = "uncoded"
 CODE_NAMES: tuple[str, ...] = (UNCODED, *(row["code"] for row in rows("codes.csv")))

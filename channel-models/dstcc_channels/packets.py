@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from .codes import any_lost, code
 from .scintillation import faded
 from .spans import Spans, burst_end, lost, spans
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def lost_packets(

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.errors import InputError
 
@@ -28,9 +29,6 @@ from .profiles.model import Direction, FixedUp, PathTable, Profile
 from .scintillation import coherence_s, scintillation_index
 from .states import link_budget, parts, threshold
 from .weather import weather_cd
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STEP_S = 60.0
 """Step between rows: a straight line between two is within 0.1 us of the delay and 0.05 dB of the budget at the least

@@ -14,15 +14,12 @@ from a Fresnel scale at r = 1 au and a slow solar wind of v = 400 km/s (Coles 19
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .codes import CURVE_STEP_DB, any_lost, code
 from .geometry import LIGHT_M_S
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 END_DEG = 5.0
 """Where the published fits end."""

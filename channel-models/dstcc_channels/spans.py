@@ -17,14 +17,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Spans = tuple[tuple[tuple[int, ...], float], ...]
 """Each way to lie: how many frames of each coherence time, and its probability."""

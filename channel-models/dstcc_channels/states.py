@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
@@ -24,9 +24,6 @@ from .scintillation import scintillation_index
 from .spans import ONE_FRAME, spans
 from .terminals import atmosphere_db
 from .weather import zenith_db
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 PACKET_BYTES = 1500
 """Default packet size of ``packet_loss``: that of a full Ethernet frame."""

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
 from .data import nearest, rows
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 BACKGROUND_K = 2.725
 """The cosmic microwave background."""

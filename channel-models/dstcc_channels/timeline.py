@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.errors import InputError
 
@@ -25,9 +26,6 @@ from .realise import LossSchedule, inside, realise
 from .spans import ONE_FRAME, check_packet
 from .states import parts
 from .weather import STATES, state_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_STEPS = 1_000_000
 

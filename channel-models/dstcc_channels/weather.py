@@ -14,17 +14,14 @@ or last row holds. Source of the process and of b: ITU-R P.1853 (Maseng and Bakk
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
 from .chance import generator
 from .data import nearest, rows
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 DECAY_PER_S = 2e-4
 """b of ITU-R P.1853: the weather decorrelates in about 1.4 hours."""

@@ -18,7 +18,7 @@ import numpy as np
 from .channels import GRID, POINTS
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 SPANS_RTTS = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 100.0])
 """How long a loss probability may stay, in round trips."""

@@ -24,7 +24,8 @@ from dstcc.scenario.fields import Draw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dstcc.engine.config import Float64Array, Link, Loss
+    from dstcc.arrays import Float64Array
+    from dstcc.engine.config import Link, Loss
     from dstcc.scenario import Scenario
     from dstcc.scenario.losses import LossModel
 

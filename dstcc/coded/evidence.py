@@ -25,7 +25,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 SPANS_RTTS = np.array([0.3, 1.0, 3.0, 10.0])
 """T."""

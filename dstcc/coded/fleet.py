@@ -22,8 +22,8 @@ from .shown import act, mission_of, seen_of, unplannable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dstcc.arrays import Float64Array
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.config import Float64Array
     from dstcc.scenario import Scenario
 
     from .seen import RepairDecision, Seen, Sender

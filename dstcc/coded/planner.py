@@ -36,7 +36,7 @@ from .channels import GRID, POINTS, on_grid
 from .seen import RepairDecision
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
     from .seen import Blocks, Mission, Seen
 

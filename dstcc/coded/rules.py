@@ -23,7 +23,7 @@ from .seen import KEEP_PLACE, RepairDecision, shares
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
     from .seen import Mission, Seen, Sender
 

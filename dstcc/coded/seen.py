@@ -9,7 +9,7 @@ import numpy as np
 from dstcc.frozen import dataclass
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 KEEP_PLACE = -1
 

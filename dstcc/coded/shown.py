@@ -18,8 +18,8 @@ from .seen import Blocks, Mission, Seen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.arrays import Float64Array
     from dstcc.engine import CodedStepper, EngineConfig
-    from dstcc.engine.config import Float64Array
     from dstcc.engine.stepper import Shown
     from dstcc.scenario import Scenario
 

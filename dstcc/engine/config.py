@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dstcc.arrays import Float64Array, Int64Array
     from dstcc.extensions import Extension
 
-    Int64Array = NDArray[np.int64]
-    Float64Array = NDArray[np.float64]
 
 T = TypeVar("T")
 

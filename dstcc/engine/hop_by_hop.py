@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dstcc.arrays import Int64Array
 from dstcc.frozen import dataclass
 
 from . import _engine
@@ -35,11 +36,6 @@ from .config import (
     TransportStats,
 )
 from .passing import NEVER_NS, SINK, SOURCE, Line, lines_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Int64 = NDArray[np.int64]
 
 CUSTODY = "custody"
 HOPS = 1 << 20
@@ -64,7 +60,7 @@ class Stage:
     """Of each link, by which its draws are named."""
     paths: tuple[int, ...]
     """Of each link, the first that goes over it."""
-    onward: tuple[tuple[Int64, Int64], ...]
+    onward: tuple[tuple[Int64Array, Int64Array], ...]
     """Of each link: times at its end, and when what is there then can be at the receiver; none: it is the receiver."""
 
 
@@ -165,7 +161,7 @@ def _alone(link: Link) -> Link:
 # ------------------------------------------------------------------------------------------------ further on, by plan
 
 
-def _onward(lines: Sequence[Line], node: int) -> tuple[Int64, Int64]:
+def _onward(lines: Sequence[Line], node: int) -> tuple[Int64Array, Int64Array]:
     if node == SINK:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = [replace(line, link=_as_planned(line.link)) for line in lines]
@@ -177,7 +173,7 @@ def _as_planned(link: Link) -> Link:
     return replace(link, unannounced_ns=(), hidden_t_ns=(), hidden_share=())
 
 
-def _edges(lines: Sequence[Line], node: int) -> Int64:
+def _edges(lines: Sequence[Line], node: int) -> Int64Array:
     """When something changes on the way from a node to the receiver, by when what meets it is at the node."""
     if node == SINK:
         return np.zeros(0, np.int64)
@@ -202,13 +198,13 @@ def _edges(lines: Sequence[Line], node: int) -> Int64:
     )
 
 
-def _rows(edges: Int64) -> Int64:
+def _rows(edges: Int64Array) -> Int64Array:
     """Times between which nothing changes: each edge, and the last moment before it."""
     at = np.unique(np.concatenate([[0], edges - 1, edges]))
     return at[at >= 0]
 
 
-def _crossing(at_ns: Int64, one: Int64, other: Int64) -> Int64:
+def _crossing(at_ns: Int64Array, one: Int64Array, other: Int64Array) -> Int64Array:
     """When the way that is later becomes the earlier, between rows at which both have an end."""
     behind = np.where((one < NEVER_NS) & (other < NEVER_NS), one - other, 0).astype(np.float64)
     turns = np.flatnonzero(behind[:-1] * behind[1:] < 0)
@@ -216,7 +212,7 @@ def _crossing(at_ns: Int64, one: Int64, other: Int64) -> Int64:
     return at_ns[turns] + np.ceil(share * np.diff(at_ns)[turns]).astype(np.int64)
 
 
-def _arrival(lines: Sequence[Line], node: int, at_ns: Int64) -> Int64:
+def _arrival(lines: Sequence[Line], node: int, at_ns: Int64Array) -> Int64Array:
     """When what is at a node at these times can be at the receiver; :data:`NEVER_NS` where it cannot."""
     if node == SINK:
         return at_ns
@@ -226,7 +222,7 @@ def _arrival(lines: Sequence[Line], node: int, at_ns: Int64) -> Int64:
     return best
 
 
-def _over(lines: Sequence[Line], line: Line, at_ns: Int64) -> Int64:
+def _over(lines: Sequence[Line], line: Line, at_ns: Int64Array) -> Int64Array:
     """The same of what takes that line first."""
     leaves = line.opens_at(at_ns)
     open_ = leaves < NEVER_NS
@@ -318,7 +314,7 @@ def by_slot(row: dict[str, Any], slots: int) -> dict[str, Any]:
 
 
 def _objects(
-    config: EngineConfig, stages: Sequence[Stage], raw: Sequence[dict[str, Any]], subflow: Int64
+    config: EngineConfig, stages: Sequence[Stage], raw: Sequence[dict[str, Any]], subflow: Int64Array
 ) -> ObjectResults:
     columns = dict(raw[0]["objects"])
     sent = columns["subflow"] >= 0

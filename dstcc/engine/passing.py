@@ -18,19 +18,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Float64Array, Int64Array
 from dstcc.frozen import dataclass
 
 from .config import EngineConfig, Link
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Int64 = NDArray[np.int64]
-    Float64 = NDArray[np.float64]
 
 MOST_CUTS = 600
 """Of a node."""
@@ -56,7 +51,7 @@ class Line:
     """Delay, rates and outages are this link's own."""
 
     @cached_property
-    def rate(self) -> tuple[Int64, Float64]:
+    def rate(self) -> tuple[Int64Array, Float64Array]:
         """Bits per second over time: a row holds until the next; outages have none."""
         link = self.link
         dark = sorted({*link.outages_ns, *link.unannounced_ns})
@@ -70,42 +65,42 @@ class Line:
             bps[(t_ns >= start) & (t_ns < stop)] = 0.0
         return t_ns, bps
 
-    def arrival(self, at_ns: Int64) -> Int64:
+    def arrival(self, at_ns: Int64Array) -> Int64Array:
         """When what leaves at these times comes to the other end."""
         return at_ns + self._delay(at_ns)
 
-    def departure(self, at_ns: Int64) -> Int64:
+    def departure(self, at_ns: Int64Array) -> Int64Array:
         """When what comes at these times left, within a nanosecond a round."""
         left = at_ns - self._delay(at_ns)
         for _ in range(4):
             left = at_ns - self._delay(left)
         return left
 
-    def _delay(self, at_ns: Int64) -> Int64:
+    def _delay(self, at_ns: Int64Array) -> Int64Array:
         t_ns, delay_ns = np.array(self.link.delay_t_ns), np.array(self.link.delay_ns)
-        delay: Int64 = np.rint(np.interp(at_ns, t_ns, delay_ns)).astype(np.int64)
+        delay: Int64Array = np.rint(np.interp(at_ns, t_ns, delay_ns)).astype(np.int64)
         return delay
 
-    def carried_bits(self, from_ns: Int64, to_ns: Int64) -> Float64:
+    def carried_bits(self, from_ns: Int64Array, to_ns: Int64Array) -> Float64Array:
         """What it can carry from each time to the other."""
         t_ns, bps = self.rate
         seconds = np.diff(t_ns) / 1e9
         done = np.concatenate([[0.0], np.cumsum(bps[:-1] * seconds)])
 
-        def until(at: Int64) -> Float64:
+        def until(at: Int64Array) -> Float64Array:
             row = np.searchsorted(t_ns, at, side="right") - 1
-            bits: Float64 = done[row] + bps[row] * (at - t_ns[row]) / 1e9
+            bits: Float64Array = done[row] + bps[row] * (at - t_ns[row]) / 1e9
             return bits
 
         return until(to_ns) - until(from_ns)
 
-    def opens_at(self, at_ns: Int64) -> Int64:
+    def opens_at(self, at_ns: Int64Array) -> Int64Array:
         """The first times from these on at which it is up; :data:`NEVER_NS` where it is not."""
         t_ns, bps = self.rate
         up = t_ns[bps > 0]
         row = np.searchsorted(t_ns, at_ns, side="right") - 1
         later = np.append(up, NEVER_NS)[np.searchsorted(up, at_ns)]
-        first: Int64 = np.where(bps[row] > 0, at_ns, later)
+        first: Int64Array = np.where(bps[row] > 0, at_ns, later)
         return first
 
     def opens(self, at_ns: int) -> int:
@@ -221,8 +216,8 @@ class Network:
     """A trial's network over time; ``wire_bytes`` of the video are there by ``release_ns``, which rise."""
 
     config: EngineConfig
-    release_ns: Int64
-    wire_bytes: Float64
+    release_ns: Int64Array
+    wire_bytes: Float64Array
     lines: tuple[Line, ...] = ()
     _storage: dict[int, float] = field(default_factory=dict)
 
@@ -242,12 +237,12 @@ class Network:
         found = {at: self._flow(cuts, at) for at in until}
         return [found[at] for at in by_ns]
 
-    def moments(self, until_ns: int) -> Int64:
+    def moments(self, until_ns: int) -> Int64Array:
         """Times at which to ask what is there: the cuts at the receiver, or some of them."""
         even = np.linspace(0, until_ns, DEADLINES + 1).astype(np.int64)[1:]
         return np.union1d(even, _some(_cuts(self.lines, until_ns, even.tolist())[SINK][1:], MOMENTS))
 
-    def _flow(self, cuts: dict[int, Int64], until_ns: int) -> float:
+    def _flow(self, cuts: dict[int, Int64Array], until_ns: int) -> float:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import maximum_flow
 
@@ -291,12 +286,12 @@ class Network:
         return min(float(maximum_flow(graph, 0, 1).flow_value) * unit, total)
 
 
-def _cuts(lines: Sequence[Line], until_ns: int, also: Sequence[int]) -> dict[int, Int64]:
+def _cuts(lines: Sequence[Line], until_ns: int, also: Sequence[int]) -> dict[int, Int64Array]:
     """Of each node the times at which its intervals begin."""
     nodes = {SOURCE, SINK, *(line.tail for line in lines), *(line.head for line in lines)}
     cuts = {node: np.zeros(1, dtype=np.int64) for node in nodes}
 
-    def joined(one: Int64, other: Int64) -> Int64:
+    def joined(one: Int64Array, other: Int64Array) -> Int64Array:
         return np.union1d(one, other[(other > 0) & (other <= until_ns)])
 
     cuts[SOURCE] = joined(cuts[SOURCE], np.linspace(0, until_ns, EVEN, endpoint=False).astype(np.int64))
@@ -315,9 +310,9 @@ def _cuts(lines: Sequence[Line], until_ns: int, also: Sequence[int]) -> dict[int
     return cuts
 
 
-def wire_bytes(payload_bytes: Int64, mss_bytes: int, header_bytes: int) -> Float64:
+def wire_bytes(payload_bytes: Int64Array, mss_bytes: int, header_bytes: int) -> Float64Array:
     """What layers of so much payload are on the wire at least: in full packets, whoever fills them."""
-    out: Float64 = payload_bytes * (mss_bytes + header_bytes) / mss_bytes
+    out: Float64Array = payload_bytes * (mss_bytes + header_bytes) / mss_bytes
     return out
 
 
@@ -337,7 +332,7 @@ DEADLINES, MOMENTS = 24, 64
 """So many of a video's deadlines are asked for, and so many times where deadlines move."""
 
 
-def most_weight(config: EngineConfig, weights: Float64) -> float:
+def most_weight(config: EngineConfig, weights: Float64Array) -> float:
     """A bound on the weight of layers in time: by each of some deadlines no more than can be there by then.
 
     Layers are taken whole or in part, those of most weight a byte first; for nested deadlines that is the best.
@@ -356,13 +351,15 @@ def most_weight(config: EngineConfig, weights: Float64) -> float:
     return total
 
 
-def _some(values: Int64, most: int) -> Int64:
+def _some(values: Int64Array, most: int) -> Int64Array:
     if len(values) <= most:
         return values
     return np.unique(values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)])
 
 
-def _by_density(weights: Float64, bytes_: Float64, row: Int64) -> Iterator[tuple[Int64, int]]:
+def _by_density(
+    weights: Float64Array, bytes_: Float64Array, row: Int64Array
+) -> Iterator[tuple[Int64Array, int]]:
     """Layers of one weight a byte and one deadline together, most weight first."""
     density = np.round(weights / bytes_, 15)
     order = np.lexsort((row, -density))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from dstcc.arrays import Int64Array
 
 from .config import Coding, CodingResults
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .config import Int64Array
 
 
 def coding_of(coding: Coding | None, rows: Int64Array, asked: Int64Array) -> Coding | None:

@@ -22,10 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Int64Array
 from dstcc.frozen import dataclass
 
 from .config import (
@@ -43,11 +45,6 @@ from .config import (
 )
 from .hop_by_hop import by_slot
 from .recoded import coding_of, joined_coding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .config import Int64Array
 
 FOR_GOOD_NS = 10**18
 """An outage until then has no end (``kForeverNs``)."""

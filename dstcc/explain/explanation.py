@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.clock import Clock
 from dstcc.engine.config import subflow_links
 from dstcc.errors import RunError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dstcc.run import Run
     from dstcc.run.trials import Outcome
 
-    FloatArray = NDArray[np.float64]
 
 LOST = 1
 """A packet's fate in a trace: lost on the channel."""
@@ -52,9 +52,9 @@ class LinkTruth:
     reported: bool = False
     """Whether this is from feedback: what queues and nodes on the way dropped counts as lost."""
 
-    def loss(self) -> FloatArray:
+    def loss(self) -> Float64Array:
         """The share lost, NaN where nothing was sent."""
-        share: FloatArray = np.where(self.sent > 0, self.lost / np.maximum(self.sent, 1), np.nan)
+        share: Float64Array = np.where(self.sent > 0, self.lost / np.maximum(self.sent, 1), np.nan)
         return share
 
 
@@ -71,14 +71,14 @@ class Explanation:
     decisions: tuple[Decided, ...]
     end_s: float
     links: tuple[LinkTruth, ...]
-    capture_s: FloatArray
+    capture_s: Float64Array
     """When each chunk's last frame is captured."""
     levels: NDArray[np.int64]
     """The level that each chunk was played at, -1 for none."""
     layers: int
 
     @property
-    def t_s(self) -> FloatArray:
+    def t_s(self) -> Float64Array:
         """When the decisions were made."""
         return np.array([decision.t_s for decision in self.decisions])
 
@@ -96,7 +96,7 @@ class Explanation:
             for name, chosen in self.choices().items()
         }
 
-    def believed_of(self, link: LinkTruth, what: str) -> FloatArray:
+    def believed_of(self, link: LinkTruth, what: str) -> Float64Array:
         """What was believed of a link at each decision: the mean over its subflows, NaN where there was no belief."""
         return np.array(
             [
@@ -207,7 +207,7 @@ def explain(run: Run, trial: str) -> Explanation:
     )
 
 
-def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple[LinkTruth, ...]:
+def _heard(outcome: Outcome, decisions: list[Decided], t_s: Float64Array) -> tuple[LinkTruth, ...]:
     """The same of a coded trial, which keeps no packets: the feedback on each slot's packets, a round trip later."""
     windows = np.array(subflow_links(outcome.setup.links))
     sent, lost = (np.zeros((len(windows), len(t_s)), dtype=np.int64) for _ in range(2))
@@ -233,7 +233,7 @@ def _heard(outcome: Outcome, decisions: list[Decided], t_s: FloatArray) -> tuple
     return tuple(truths)
 
 
-def _truth(outcome: Outcome, logged: Sequence[Trace], t_s: FloatArray) -> tuple[LinkTruth, ...]:
+def _truth(outcome: Outcome, logged: Sequence[Trace], t_s: Float64Array) -> tuple[LinkTruth, ...]:
     """The channel's doing on each link between one decision and the next."""
     links, windows = np.array(sender_links(outcome.links)), np.array(subflow_links(outcome.setup.links))
     sent, lost = (np.zeros((len(outcome.setup.links), len(t_s)), dtype=np.int64) for _ in range(2))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.panels import Line, Panel, draw_panels
 from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, name_times, quiet_ticks, width_in
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from .explanation import Explanation, LinkTruth
 
-    FloatArray = NDArray[np.float64]
 
 POINTS = 40
 """Most points of a line of the channel: more decisions are taken together."""
@@ -118,7 +117,7 @@ def _salt(key: str, narrow: bool) -> str:
     return f"explain-{key}{'-narrow' if narrow else ''}"
 
 
-def channel_loss(told: Explanation, link: LinkTruth) -> tuple[FloatArray, FloatArray]:
+def channel_loss(told: Explanation, link: LinkTruth) -> tuple[Float64Array, Float64Array]:
     """Times, and the share that the channel lost of what was sent around them: at most :data:`POINTS` of both."""
     groups = np.array_split(np.arange(len(told.decisions)), min(POINTS, max(len(told.decisions), 1)))
     sent = np.array([link.sent[group].sum() for group in groups], dtype=np.float64)

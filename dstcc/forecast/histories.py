@@ -20,7 +20,7 @@ from .outlook import Outlook
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 SLOT_RTTS = (1 / 50, 1 / 4)
 """Slots in a round trip that are drawn, the other way round."""

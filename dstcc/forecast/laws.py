@@ -23,7 +23,7 @@ from dstcc.reading import json_sha256
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 LEAST, MOST = 1e-5, 0.5
 """Chances of loss that are drawn."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
     from .outlook import Ahead
 

@@ -19,7 +19,7 @@ from dstcc.frozen import dataclass
 from . import inputs, trends
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 NAMES = (
     *inputs.NAMES,

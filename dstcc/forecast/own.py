@@ -43,9 +43,9 @@ from .sender import Forecasting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Mission, Seen
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.config import Float64Array
     from dstcc.engine.stepper import Shown
     from dstcc.learn.policies.controller import Watcher
     from dstcc.scenario import Scenario, Source

@@ -17,9 +17,9 @@ from .outlook import NAMES
 from .sender import Forecasting
 
 if TYPE_CHECKING:
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Mission, RepairDecision, Seen
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.config import Float64Array
     from dstcc.engine.stepper import Shown
     from dstcc.learn.policies.controller import Watcher
 

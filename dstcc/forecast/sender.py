@@ -25,8 +25,8 @@ from .inputs import span_rtts
 from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Mission, Seen, Sender
-    from dstcc.engine.config import Float64Array
 
     from .policy import ForecastPolicy
 

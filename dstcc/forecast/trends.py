@@ -22,7 +22,7 @@ from dstcc.coded.channels import LEAST, MOST
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import Float64Array
+    from dstcc.arrays import Float64Array
 
 SPANS_RTTS = np.array([0.3, 1.0, 3.0])
 """T."""

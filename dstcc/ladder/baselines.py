@@ -19,8 +19,8 @@ from dstcc.stats import Estimate, Paired, mean_estimate, paired_difference
 from .believing import PlannerOnBelief, PlannerOnLaw
 
 if TYPE_CHECKING:
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Sender
-    from dstcc.engine.config import Float64Array
     from dstcc.scenario import Scenario
 
 BOUND = "clairvoyant"

@@ -12,9 +12,9 @@ from dstcc.coded.planner import Planner
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dstcc.arrays import Float64Array
     from dstcc.coded.channels import Law
     from dstcc.coded.seen import Mission, RepairDecision, Seen
-    from dstcc.engine.config import Float64Array
 
 
 class PlannerOnLaw:

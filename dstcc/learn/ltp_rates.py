@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.algorithms import CODE_RATES
 from dstcc.engine import Coding, simulate
@@ -33,9 +34,6 @@ from dstcc.errors import DstccError
 from dstcc.ltp_rates.table import LEVELS, RATES, STATES, RateTable, save
 from dstcc.outputs import check_output
 from dstcc.scenario import Scenario, Source, draw_trial, engine_config, load_scenario, load_source
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ACTIONS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 COST = 0.2

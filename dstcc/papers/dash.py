@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Int64Array = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
+from dstcc.arrays import BoolArray, Int64Array
 
 S_NS = 1_000_000_000
 AHEAD = 8

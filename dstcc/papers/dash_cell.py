@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Int64Array
 from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.engine.stepper import EPISODE_VALUES, RUNNING
 from dstcc.errors import InputError, RunError
@@ -29,14 +30,11 @@ from .training_cell import need_torch
 from .trial_cell import TrialCell, source_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dstcc.engine import EngineConfig
 
     from .model import Exploring
     from .server import Chooser
 
-    Int64Array = NDArray[np.int64]
 
 TAKES = 3
 """What is taken from a session; a change of that makes another number, and another cell."""

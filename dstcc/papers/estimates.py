@@ -7,19 +7,14 @@ them, as a paired difference does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.stats import BOOTSTRAP_SEED, CONFIDENCE, RESAMPLES, Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
 PERCENT = 100.0
-ACROSS: dict[str, Callable[[Floats], Floats]] = {
+ACROSS: dict[str, Callable[[Float64Array], Float64Array]] = {
     "most": lambda values: values.max(axis=-1),
     "mean": lambda values: values.mean(axis=-1),
     "least": lambda values: values.min(axis=-1),
@@ -27,39 +22,39 @@ ACROSS: dict[str, Callable[[Floats], Floats]] = {
 """One value of those of several points, the last axis."""
 
 
-def gain(ours: Floats, others: Floats) -> Floats:
+def gain(ours: Float64Array, others: Float64Array) -> Float64Array:
     """By how many percent ours is above the other's; infinite where the other's is 0, and 0 where both are."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = PERCENT * (ours / others - 1)
+        ratio: Float64Array = PERCENT * (ours / others - 1)
     return np.where((ours == 0) & (others == 0), 0.0, ratio)
 
 
-def cut(ours: Floats, others: Floats) -> Floats:
+def cut(ours: Float64Array, others: Float64Array) -> Float64Array:
     """By how many percent ours is below the other's."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = PERCENT * (1 - ours / others)
+        ratio: Float64Array = PERCENT * (1 - ours / others)
     return np.where((ours == 0) & (others == 0), 0.0, ratio)
 
 
-def growth(last: Floats, first: Floats) -> Floats:
+def growth(last: Float64Array, first: Float64Array) -> Float64Array:
     """How many times as large the last is as the first; infinite after 0, and 1 where both are."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = last / first
+        ratio: Float64Array = last / first
     return np.where((last == 0) & (first == 0), 1.0, ratio)
 
 
-def level(ours: Floats, _others: Floats) -> Floats:
+def level(ours: Float64Array, _others: Float64Array) -> Float64Array:
     """The value itself."""
     return ours
 
 
-def lead(ours: Floats, others: Floats) -> Floats:
+def lead(ours: Float64Array, others: Float64Array) -> Float64Array:
     """The difference."""
-    difference: Floats = ours - others
+    difference: Float64Array = ours - others
     return difference
 
 
-KINDS: dict[str, Callable[[Floats, Floats], Floats]] = {
+KINDS: dict[str, Callable[[Float64Array, Float64Array], Float64Array]] = {
     "level": level,
     "gain": gain,
     "cut": cut,
@@ -69,7 +64,7 @@ KINDS: dict[str, Callable[[Floats, Floats], Floats]] = {
 }
 
 
-def estimate(kind: str, ours: Floats, others: Floats, across: str) -> Estimate | None:
+def estimate(kind: str, ours: Float64Array, others: Float64Array, across: str) -> Estimate | None:
     """A comparison of means; both arrays are (points, seeds), and NaN is a seed without a value, which is left out of
     all points. ``None`` where no seed has values."""
     there = ~(np.isnan(ours) | np.isnan(others)).any(axis=0)

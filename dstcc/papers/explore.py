@@ -18,6 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
+from dstcc.arrays import BoolArray, Int64Array
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from .model import Exploring
 
-    Int64Array = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
 
 STREAM = crc32(b"explore")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.stats import Estimate
 
 from .estimates import estimate
@@ -15,11 +16,8 @@ from .model import ALONE, BETWEEN, OTHER, Figure, Measure, Number, Paper
 from .verdict import judge
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from .carry import Results
 
-    Floats = NDArray[np.float64]
 
 ZERO_WHERE_NOTHING_CAME = "_bps"
 """A rate without a value is that of a trial which delivered nothing."""
@@ -128,7 +126,7 @@ def metrics_of(figure: Figure, paper: Paper) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *own]))
 
 
-def _values(metric: str, name: str, points: list[float | str], results: Results) -> Floats:
+def _values(metric: str, name: str, points: list[float | str], results: Results) -> Float64Array:
     """(points, seeds); NaN where a seed has no value."""
     return np.array([[_value(one.values, metric) for one in results.at(name, x)] for x in points])
 

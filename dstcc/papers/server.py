@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
     from dstcc.learn.policies.policy import Policy
 
-    Int64Array = NDArray[np.int64]
-
 
 Requests = tuple[tuple[int, ...], ...]
 """Of each request its release time in nanoseconds, and whatever else network and chooser are told of it."""

@@ -6,19 +6,16 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.algorithms import POLICIES, controller_name
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.run.backends import backend_of
 from dstcc.run.trials import Judge, iter_trials, load_controllers, scenarios_of, trial_keys
-from dstcc.scenario import Scenario, content_hash, load_scenario, load_source, parse_override
+from dstcc.scenario import Scenario, Source, content_hash, load_scenario, load_source, parse_override
 
 from .cells import Outcome, number
 from .probes import PROBES
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Source
 
 
 @cache

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.algorithms import OWN, TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError, did_you_mean
 from dstcc.metrics import LEVELS
-from dstcc.run import load_run
+from dstcc.run import Run, load_run
 from dstcc.run.record import LINKS, parse, parse_contacts
 
 from .catalogue import METRICS
 from .controllers import chosen_on, distinguished, labelled, namesakes
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
-
-if TYPE_CHECKING:
-    from dstcc.run import Run
 
 LISTED = 5
 """Most trials or seeds that a list names."""

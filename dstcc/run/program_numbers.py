@@ -9,16 +9,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dstcc.errors import DstccError, shortened
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Numbers = dict[str, float | None]
 WAYS = ("down", "up")

@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from dstcc.scenario import draw_trial, scale_of
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario, Source, TrialSetup
+from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, scale_of
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dstcc.algorithms import CODED_ONLY, DEFAULT_SCHEDULER, OWN, TRANSFERS
+from dstcc.arrays import Int64Array
 from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.engine.config import Coding as EngineCoding
 from dstcc.errors import InputError, ScenarioError
@@ -21,12 +22,9 @@ from .fields import NS_PER_S, ScenarioTable, Seconds, broken, ns
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from .build import TrialSetup
     from .model import Scenario, Transport
 
-    Int64Array = NDArray[np.int64]
 
 CODED = "coded"
 MOST_PACKETS = {"mds": 65_535, "raptorq": 1 << 24}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.cache import cache_folder, written
 from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.errors import ScenarioError, StreamError
@@ -28,8 +29,6 @@ from .work import check_objects
 if TYPE_CHECKING:
     from dstcc_svc import Manifest
     from numpy.typing import NDArray
-
-    Float64Array = NDArray[np.float64]
 
 
 NOT_EMULATED: Any = {

@@ -5,18 +5,16 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .conduct import Pace
 from .executors.base import Ended
 from .executors.local import Local
 from .places import Place
 from .plan import Plan, Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_MEASURED = 12
 MEASURING_S = 20.0

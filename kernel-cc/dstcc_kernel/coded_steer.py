@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from dstcc.arrays import Float64Array
     from dstcc.coded.seen import RepairDecision
-    from dstcc.engine.config import EngineConfig, Float64Array
+    from dstcc.engine.config import EngineConfig
     from dstcc.learn.policies.controller import Controller
 
 EARTHS = ("played",)

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import BoolArray, Float64Array
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.measure import Units
 from dstcc.learn.paths.pacing_limit import PacingLimit, SlotReport
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dstcc.engine import Stepper
 
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 DRAINED_PACKETS, USED, SPACE = 2.0, 0.9, 0.8
 UNKNOWN_GAIN, KNOWN_GAIN, SOURCE_GAIN = 2.0, 1.5, 1.25
@@ -49,9 +46,9 @@ class ReferenceProbing:
         self.deep[episode] = self.probed[episode] = False
         self.gain[episode], self.left[episode] = 1.0, PROBED_SLOTS
 
-    def share_gain(self, rows: slice) -> FloatArray:
+    def share_gain(self, rows: slice) -> Float64Array:
         """How many times its share each path may have."""
-        gain: FloatArray = np.where(self.left[rows] > 0, SHARE_GAIN, 1.0)
+        gain: Float64Array = np.where(self.left[rows] > 0, SHARE_GAIN, 1.0)
         return gain
 
     def stop(self, rows: slice, where: BoolArray) -> None:
@@ -59,7 +56,7 @@ class ReferenceProbing:
         self.left[rows] = np.where(where, 0.0, self.left[rows])
 
     def update(
-        self, rows: slice, used: BoolArray, standing: BoolArray, drained: BoolArray, slots: FloatArray
+        self, rows: slice, used: BoolArray, standing: BoolArray, drained: BoolArray, slots: Float64Array
     ) -> None:
         """Take in a slot: which pacing rates were used, which queues stand or drained, and how many slots of the rate
         that it shows each queue holds."""
@@ -94,13 +91,13 @@ class ReferenceFurtherOn:
     def update(
         self,
         rows: slice,
-        values: FloatArray,
+        values: Float64Array,
         *,
-        slot_s: FloatArray,
-        shown: FloatArray,
-        packet: FloatArray,
-        overhead: FloatArray,
-    ) -> FloatArray:
+        slot_s: Float64Array,
+        shown: Float64Array,
+        packet: Float64Array,
+        overhead: Float64Array,
+    ) -> Float64Array:
         """Take in a slot of a stepper's values; the limits, (K, subflows), infinite where no such queue is known.
 
         ``shown``: the rates that the sender's own queues show. ``slot_s``, ``packet`` (bytes of a full one) and
@@ -120,7 +117,7 @@ class ReferenceFurtherOn:
         lag = np.clip(np.rint(srtt_s / np.maximum(slot_s, 1e-9)).astype(int), 1, SLOTS - 3)
         lag = np.minimum(lag, np.maximum(now[:, None] - 1, 0))
 
-        def then(ring: FloatArray, later: int = 0) -> FloatArray:
+        def then(ring: Float64Array, later: int = 0) -> Float64Array:
             place = (now[:, None] - lag + later) % SLOTS
             return np.asarray(np.take_along_axis(ring, place[None], axis=0)[0])
 
@@ -139,7 +136,7 @@ class ReferenceFurtherOn:
         known = np.maximum(carried, 1e-9)
         ahead = np.maximum(far + (sent[now % SLOTS, count] - then(sent)) / known - lag * slot_s, 0)
         share = np.clip(1 + (TARGET - ahead / light_s) / HORIZON, LEAST, MOST)
-        limit: FloatArray = np.where(carried > 0, share * carried, np.inf)
+        limit: Float64Array = np.where(carried > 0, share * carried, np.inf)
         return limit
 
 
@@ -192,7 +189,7 @@ class ReferenceRates:
         self._paths[episode] = paths
         self.pacing_limits[episode] = [PacingLimit(packet_bytes) for _ in range(paths)]
 
-    def update(self, stepper: Stepper, source: FloatArray, rows: slice) -> None:
+    def update(self, stepper: Stepper, source: Float64Array, rows: slice) -> None:
         """Take in a slot. ``source``: payload bytes captured and payload bytes a second, (K, 2)."""
         values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
         slot_s = episode_values[:, EPISODE_VALUE["slot_s"], None]
@@ -242,7 +239,7 @@ class ReferenceRates:
         self.limit[rows] = limit
         self._count_losses(values, rows)
 
-    def _shown(self, values: FloatArray, slot_s: FloatArray, rows: slice) -> FloatArray:
+    def _shown(self, values: Float64Array, slot_s: Float64Array, rows: slice) -> Float64Array:
         """The rates that queues show, (K, subflows)."""
         rate, known, packet, before = (
             self.rate[rows],
@@ -275,12 +272,17 @@ class ReferenceRates:
         slots = queue * per_s / np.maximum(estimate, 1e-9)
         probing.update(rows, measured & used, standing, drained, slots)
         self._drained[rows], before[:] = drained, queue
-        shown: FloatArray = np.where(standing, estimate, np.where(drained, least, rate))
+        shown: Float64Array = np.where(standing, estimate, np.where(drained, least, rate))
         return shown
 
     def _limit(
-        self, shown: FloatArray, limits: FloatArray, captured: FloatArray, srtt: FloatArray, rows: slice
-    ) -> FloatArray:
+        self,
+        shown: Float64Array,
+        limits: Float64Array,
+        captured: Float64Array,
+        srtt: Float64Array,
+        rows: slice,
+    ) -> Float64Array:
         """Bytes on the wire per second that each path may have, (K, subflows)."""
         measured, known = shown > 0, self.known[rows]
         source_rate, paths = self.source_rate[rows], self._paths[rows]
@@ -292,12 +294,12 @@ class ReferenceRates:
         unknown = measured & ~known
         share = (wanted - taken - to_come) / np.maximum(unknown.sum(axis=1, keepdims=True), 1)
         share = np.maximum(share, self._initial[rows]) * self.probing.share_gain(rows)
-        limit: FloatArray = np.where(unknown & np.isinf(limits), share, limits)
+        limit: Float64Array = np.where(unknown & np.isinf(limits), share, limits)
         return limit
 
-    def loss(self) -> FloatArray:
+    def loss(self) -> Float64Array:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""
-        share: FloatArray = self._lost / np.maximum(self._judged, 1.0)
+        share: Float64Array = self._lost / np.maximum(self._judged, 1.0)
         return share
 
     def units(self, stepper: Stepper) -> Units:
@@ -314,7 +316,7 @@ class ReferenceRates:
         limit = self.limit / np.maximum(probed_rate, 1e-9)
         return Units(window, queue, longest, lossiest, self.top_layer, limit)
 
-    def _count_losses(self, values: FloatArray, rows: slice) -> None:
+    def _count_losses(self, values: Float64Array, rows: slice) -> None:
         lost, judged = self._lost[rows], self._judged[rows]
         lost *= MEMORY
         judged *= MEMORY

@@ -13,15 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .light_time import sight_m
 from .windows import Windows, above, moments
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 STEP_S = 6 * 3600.0
 """Sampling step for turning points: a straight line between two samples errs by 1e-3 degrees for a planet."""

@@ -11,17 +11,15 @@ import atexit
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.errors import MissingCapabilityError
 
 from .bodies import BODIES
 from .times import DAY_S
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 J2000_JD = 2_451_545.0
 

@@ -18,15 +18,12 @@ arcminutes, about 500 km). ``python -m bench.geometry`` prints the errors of bot
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import rows
 from .times import CENTURY_S
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 AU_M = 149_597_870_700.0
 """Astronomical unit, IAU 2012 resolution B2."""

@@ -19,18 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
 from .bodies import body
 from .ephemeris import Ephemeris, ephemeris_over
 from .times import tdb_s
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 LIGHT_M_S = 299_792_458.0
 """Speed of light, exact (SI)."""

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
@@ -31,9 +31,6 @@ from .light_time import sight_m
 from .rotation import rotation
 from .times import tdb_s
 from .windows import Windows, where_above
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 SAMPLES_PER_ORBIT = 360
 """Samples when windows are computed: a straight line between two errs by 1e-5 of a period."""

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
@@ -27,9 +27,6 @@ from .orbits import CircularOrbit
 from .sites import Site, relay_elevation_deg
 from .stations import DEFAULT_MASK_DEG
 from .windows import Windows, where_above
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
@@ -21,9 +21,6 @@ from .rotation import rotation
 from .stations import DEFAULT_MASK_DEG
 from .times import tdb_s
 from .windows import Windows, where_above
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 STEP_S = 120.0
 """Step between elevations of the Earth: a straight line between two errs by 0.2 s of time where it rises steeply."""

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dstcc.errors import InputError
 
@@ -27,9 +27,6 @@ from ..data import nearest, rows
 from .light_time import sight_m
 from .times import CENTURY_S, DAY_S, tdb_s, ut1_s
 from .windows import Windows, where_above
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 ERA_AT_J2000 = 0.7790572732640
 ERA_PER_DAY = 1.00273781191135448

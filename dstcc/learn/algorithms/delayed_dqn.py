@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from dstcc.arrays import Float32Array
+
 from .dqn import Dqn, Network
 from .n_step import NStep
 from .off_policy import OffPolicy
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from .replay import Transitions
     from .torches import ValueNetwork
 
-    FloatArray = NDArray[np.float32]
 
 GREEDY = -1
 """Stands for the best choice in the place of one that lasts."""
@@ -81,7 +82,7 @@ class DelayedDqn(Dqn):
         super().__init__(*arguments, **keywords)
         self._lasting = np.zeros((0, 0), dtype=np.int64)
 
-    def act(self, observations: FloatArray, epsilon: float) -> NDArray[np.int64]:
+    def act(self, observations: Float32Array, epsilon: float) -> NDArray[np.int64]:
         """Choices (K, branches). Each branch may explore on its own, and random choices may last."""
         settings, count = self.settings, len(observations)
         wide = len(self.branches) if settings.explore_branches else 1

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from .learner import Kept, Weights
@@ -32,10 +33,7 @@ from .replay import Replay, Transitions
 from .streams import generator
 from .torches import Changed, TorchKept, ValueNetwork, draw, torch_draws
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
+Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 
 class Network(ValueNetwork):

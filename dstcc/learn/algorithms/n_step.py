@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float32Array
+
 from .learner import Kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .replay import Transitions
-
-    FloatArray = NDArray[np.float32]
 
 
 class NStep(Kept):
@@ -39,11 +39,11 @@ class NStep(Kept):
 
     def push(
         self,
-        observation: FloatArray,
+        observation: Float32Array,
         action: NDArray[Any],
         reward: NDArray[np.float64],
         *,
-        following: FloatArray,
+        following: Float32Array,
         terminated: NDArray[np.bool_],
         done: NDArray[np.bool_],
     ) -> Transitions:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .learner import Kept
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float32]
 
 Transitions = dict[str, "NDArray[Any]"]
 """``observation`` (B, features), ``action`` (B, branches), ``reward`` (B,); ``next`` (B, features) and

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from dstcc.engine import CodedStepper
+from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_EPISODE_VALUES, CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.stepper import FINISHED, TIME_OVER
 from dstcc.errors import ScenarioError
@@ -19,9 +19,6 @@ from dstcc.scenario import draw_trial, engine_config
 
 from .deep_space import Scenarios, draw_seed, to_episodes
 from .reward import PERCENT
-
-if TYPE_CHECKING:
-    from dstcc.engine import EngineConfig, EngineResult
 
 MOST_REPAIR = 2.0
 """Repair packets for each source packet, at the most."""

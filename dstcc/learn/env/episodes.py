@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.engine import AGENT, EngineConfig
 from dstcc.errors import ScenarioError
-from dstcc.learn.spaces.actions import CONTROLS
+from dstcc.learn.spaces.actions import CONTROLS, ActionSpace
 from dstcc.scenario import (
     Scenario,
+    Source,
     content_hash,
     draw_trial,
     engine_config,
@@ -20,10 +21,6 @@ from dstcc.scenario import (
     load_source,
     parse_scenario,
 )
-
-if TYPE_CHECKING:
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.scenario import Source
 
 TABLE_1: dict[str, Any] = {
     "scenario": {"name": "iodst table 1"},

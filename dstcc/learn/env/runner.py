@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
-from dstcc.learn.spaces.actions import Actions, ActionSpace
+from dstcc.learn.spaces.actions import Actions, ActionSpace, Decoder
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
 from dstcc.learn.spaces.scales import column
 
 from .beside import Beside, go
 from .reward import PER_SLOT, PERCENT, REWARDS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.spaces.actions import Decoder
 
 
 def put(actions: Actions, stepper: Stepper) -> None:

@@ -11,14 +11,11 @@ captured as a whole at the start, gives none either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from dstcc.engine import _engine
-
-if TYPE_CHECKING:
-    from dstcc.engine import Objects
+from dstcc.engine import Objects, _engine
 
 NS_PER_S = 1e9
 

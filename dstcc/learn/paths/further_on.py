@@ -23,16 +23,10 @@ limit goes when c is more than the path's own queue shows. A shallow queue drops
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.engine import _engine
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 STANDS, TARGET, LEAST, GROWTH = _engine.FURTHER_ON
 """Of the light time there and back: a longer wait is a queue, and the wait that is kept; of the line's rate: the least
@@ -45,9 +39,9 @@ class FurtherOn:
     def __init__(self, episodes: int, subflows: int) -> None:
         self.state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[2])
         """What the engine brings up to date; the arrays below are its columns."""
-        self.far_s: FloatArray = self.state["far_s"]
+        self.far_s: Float64Array = self.state["far_s"]
         """The wait that the last acknowledgements showed."""
-        self.carried: FloatArray = self.state["carried"]
+        self.carried: Float64Array = self.state["carried"]
         """c, bytes on the wire per second; 0 while no such queue is known."""
 
     def begin(self, episode: int) -> None:
@@ -57,13 +51,13 @@ class FurtherOn:
     def update(
         self,
         rows: slice,
-        values: FloatArray,
+        values: Float64Array,
         *,
-        slot_s: FloatArray,
-        shown: FloatArray,
-        packet: FloatArray,
-        overhead: FloatArray,
-    ) -> FloatArray:
+        slot_s: Float64Array,
+        shown: Float64Array,
+        packet: Float64Array,
+        overhead: Float64Array,
+    ) -> Float64Array:
         """Take in a slot of a stepper's values; the limits, (K, subflows), infinite where no such queue is known.
 
         ``shown``: the rates that the sender's own queues show. ``slot_s``, ``packet`` (bytes of a full one) and

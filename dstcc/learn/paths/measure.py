@@ -36,28 +36,21 @@ Each slot of each path asks for it, so that the arithmetic is the engine's (``en
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dstcc.engine import _engine
+from dstcc.arrays import BoolArray, Float64Array
+from dstcc.engine import EngineConfig, Objects, _engine
 from dstcc.engine.config import NEVER_NS
-from dstcc.engine.stepper import EPISODE_VALUES
+from dstcc.engine.stepper import EPISODE_VALUES, Shown
 from dstcc.frozen import dataclass
 
 from .captured import NOTHING, Captured, Source
 from .further_on import FurtherOn
 from .pacing_limit import PacingLimit
 from .probing import Probing
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.engine import EngineConfig, Objects
-    from dstcc.engine.stepper import Shown
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 NS_PER_S = 1e9
 UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
@@ -73,17 +66,17 @@ SLOT = EPISODE_VALUES.index("slot_s")
 class Units:
     """What relative actions are relative to, for K episodes."""
 
-    window: FloatArray
+    window: Float64Array
     """(K, subflows): the measured rate for a smoothed round trip, in segments; 0 before the handshake."""
-    queue: FloatArray
+    queue: Float64Array
     """(K, subflows): the sender's own queue, in slots of the measured rate."""
-    round_trip_s: FloatArray
+    round_trip_s: Float64Array
     """(K,): of light, on the longest path."""
     lossiest: NDArray[np.int64]
     """(K,): the subflow that loses the largest share; −1 while none is known to lose more than another."""
     top_layer: NDArray[np.int64]
     """(K,): the number of the trial's highest layer."""
-    limit: FloatArray
+    limit: Float64Array
     """(K, subflows): the limit of the pacing rate as a multiple of the rate; infinite without one."""
     probed: BoolArray = field(default_factory=lambda: np.zeros((1, 1), dtype=bool))
     """(K, subflows): whether the path is being probed, which tells nothing at less than its rate; no path unless
@@ -122,13 +115,13 @@ class Rates:
     def __init__(self, episodes: int, subflows: int) -> None:
         self._state = state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[0])
         """What is known of each path; the arrays of this shape are its columns."""
-        self.rate: FloatArray = state["rate"]
+        self.rate: Float64Array = state["rate"]
         self.known: BoolArray = state["known"]
         """Whether a deep queue has shown the rate."""
-        self.limit: FloatArray = state["limit"]
+        self.limit: Float64Array = state["limit"]
         """Bytes on the wire per second that each path may have."""
         self.limit[:] = np.inf
-        self.used: FloatArray = state["used"]
+        self.used: Float64Array = state["used"]
         """How much of the pacing rate was sent in the last slot."""
         self.source_rate = np.zeros((episodes, 1))
         """Bytes on the wire per second of the source, by what it has captured; 0 while that is unknown."""
@@ -190,9 +183,9 @@ class Rates:
             self._videos[key] = Video.of(objects)
         return self._videos[key]
 
-    def loss(self) -> FloatArray:
+    def loss(self) -> Float64Array:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""
-        share: FloatArray = self._state["lost"] / np.maximum(self._state["judged"], 1.0)
+        share: Float64Array = self._state["lost"] / np.maximum(self._state["judged"], 1.0)
         return share
 
     def units(self, stepper: Shown) -> Units:

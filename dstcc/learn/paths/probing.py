@@ -17,17 +17,10 @@ The arithmetic is the engine's (``engine/src/paths/probing.hpp``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dstcc.arrays import BoolArray, Float64Array
 from dstcc.engine import _engine
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 SHARE_GAIN, SLOTS, DEEP, STANDING_GAIN = _engine.PROBING
 """How many times its share a path may have; in how many slots it is probed at most; slots of the rate that a deep queue
@@ -44,9 +37,9 @@ class Probing:
         """Whether the queue was seen to be deep."""
         self.probed: BoolArray = self.state["probed"]
         """Whether the last slot probed the path."""
-        self.gain: FloatArray = self.state["gain"]
+        self.gain: Float64Array = self.state["gain"]
         """How many times its rate the path has in the next slot."""
-        self.left: FloatArray = self.state["left"]
+        self.left: Float64Array = self.state["left"]
         self.gain[:], self.left[:] = 1.0, SLOTS
 
     def begin(self, episode: int) -> None:

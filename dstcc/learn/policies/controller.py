@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from dstcc import algorithms
+from dstcc.arrays import Float32Array
 from dstcc.atomic import atomic_write
 from dstcc.errors import PolicyError, did_you_mean
 from dstcc.frozen import dataclass
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from .drive import Pilot
 
-    Float32Array = NDArray[np.float32]
 
 SCHEMA = 1
 ENTRY = "dstcc_policy"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
+from dstcc.arrays import Float32Array
 
 from .sets import KIND, Sets
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Float32Array = NDArray[np.float32]
-    Tensors = Mapping[str, Float32Array]
+Tensors = Mapping[str, Float32Array]
 
 
 class Network(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dstcc.arrays import Float32Array
 from dstcc.engine.config import SAME
 from dstcc.errors import InputError, PolicyError
 from dstcc.frozen import dataclass
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from .controller import Watcher
     from .pilot import TcpPilot
-
-    Float32Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,16 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dstcc.arrays import Float32Array
 from dstcc.frozen import dataclass
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Float32Array = NDArray[np.float32]
 
 MOST_LAYERS = 8
 """By which the number of layers is scaled."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dstcc.arrays import Float64Array, Int32Array
 from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE
 from dstcc.frozen import dataclass
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from dstcc.learn.paths.measure import Units
 
-    Int32Array = NDArray[np.int32]
-    FloatArray = NDArray[np.float64]
 
 MAX_SUBFLOWS = MAX_LAYERS = 8
 MAX_LANES = 4096
@@ -56,7 +55,7 @@ class Actions:
     """(K, layers)."""
     copied: NDArray[np.uint8]
     """(K, layers)."""
-    order: FloatArray
+    order: Float64Array
     """(K, 2): seconds by which a layer goes later than the one below it; the share of spare time kept for repairs."""
 
 
@@ -171,7 +170,7 @@ def window_words(alpha: float, beta: float) -> str:
     return f"×{alpha:g}" + (f" {beta:+g}" if beta else "")
 
 
-def default_order(count: int) -> FloatArray:
+def default_order(count: int) -> Float64Array:
     """What holds for layers where the agent says nothing of their order."""
     return np.tile(DEFAULT_ORDER, (count, 1))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float32Array
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 
 from .observe import make_observer
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from dstcc.learn.policies.policy import Policy
 
     from .actions import Actions
-
-    Float32Array = NDArray[np.float32]
 
 
 class Deciding:

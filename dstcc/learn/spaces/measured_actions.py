@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dstcc.arrays import Float64Array, Int32Array
 from dstcc.engine.config import AGENT_LATE
 from dstcc.engine.stepper import AUTOMATIC, BETA_MAX, REPAIRABLE
 from dstcc.frozen import dataclass
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from dstcc.learn.paths.measure import Units
 
-    from .actions import Decoder, FloatArray, Int32Array
+    from .actions import Decoder
 
 PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
 """Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,
@@ -137,7 +138,7 @@ class MeasuredActions(BranchedActions):
         return decode
 
     @cached_property
-    def _orders(self) -> FloatArray:
+    def _orders(self) -> Float64Array:
         return np.array(self.orders, dtype=np.float64)
 
     def _places(self, place: NDArray[np.int64]) -> Callable[[Units], Int32Array]:

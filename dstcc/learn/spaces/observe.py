@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.frozen import dataclass
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from dstcc.engine.stepper import Shown
     from dstcc.learn.paths.captured import Source
 
-    FloatArray = NDArray[np.float64]
 
 KINDS = ("paper", "full", "measured", *published.PER_SUBFLOW)
 PAPER = ("cwnd", "loss", "utilisation", "rtt")
@@ -144,7 +144,7 @@ class Observer:
     def measure(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
         """Of what a trial sends, its video unless another ``source`` is given, nothing is measured here."""
 
-    def believed(self, episode: int) -> dict[str, FloatArray]:
+    def believed(self, episode: int) -> dict[str, Float64Array]:
         """What is held to be true of each subflow's path: nothing, by who only looks."""
         return {}
 
@@ -169,7 +169,7 @@ class Observer:
             return published.observe(self.spec.kind, subflow_values, episode_values, mss)
         before = self._srtt[rows].copy()
 
-        def of(name: str) -> FloatArray:
+        def of(name: str) -> Float64Array:
             return column(subflow_values, SUBFLOW_VALUES, name)
 
         cwnd, srtt, least = of("cwnd_segments"), of("srtt_s"), of("min_rtt_s")
@@ -217,7 +217,7 @@ class Observer:
             axis=1,
         )
 
-    def _remember(self, cwnd: FloatArray, srtt: FloatArray, rows: slice) -> None:
+    def _remember(self, cwnd: Float64Array, srtt: Float64Array, rows: slice) -> None:
         last, changes = self._cwnd[rows], self._changes[rows]
         if self.spec.history:
             changes[..., 1:] = changes[..., :-1]
@@ -227,21 +227,21 @@ class Observer:
         self._cwnd[rows], self._srtt[rows] = cwnd, srtt
 
     @staticmethod
-    def _slot_share(slot: FloatArray, light: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
+    def _slot_share(slot: Float64Array, light: Float64Array, present: NDArray[np.bool_]) -> Float64Array:
         shortest = np.where(present, light, np.inf).min(axis=1, keepdims=True)
-        share: FloatArray = slot / np.maximum(2 * shortest, 1e-9)
+        share: Float64Array = slot / np.maximum(2 * shortest, 1e-9)
         return share
 
     def _layers(
-        self, values: FloatArray, windows_bytes: FloatArray, light: FloatArray, rows: slice
-    ) -> FloatArray:
+        self, values: Float64Array, windows_bytes: Float64Array, light: Float64Array, rows: slice
+    ) -> Float64Array:
         backlog, slack = (column(values, LAYER_VALUES, name) for name in ("backlog_bytes", "slack_s"))
         present = np.arange(self.spec.layers) < self._counts[rows, 1:]
         round_trip = np.maximum(2 * light.max(axis=1, keepdims=True), 1e-9)
         places = self._table[rows][..., None] == (*range(self.spec.subflows), -1)
         single = [present, np.log2(1 + backlog / windows_bytes) / 4, np.minimum(slack / round_trip, HIGH)]
         blocks = np.concatenate([np.stack(single, axis=2), places, self._tables[rows]], axis=2)
-        flat: FloatArray = (blocks * present[..., None]).reshape(len(values), -1)
+        flat: Float64Array = (blocks * present[..., None]).reshape(len(values), -1)
         return flat
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.measure import ALL, Rates, Units
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from .observe import ObservationSpec
 
-    FloatArray = NDArray[np.float64]
 
 EPISODE = ("delay", "load", "backlog", "age")
 SUBFLOW = (
@@ -81,7 +81,7 @@ class MeasuredObserver:
         """What the next actions are relative to."""
         return self.rates.units(stepper)
 
-    def believed(self, episode: int) -> dict[str, FloatArray]:
+    def believed(self, episode: int) -> dict[str, Float64Array]:
         """Of each subflow's path: ``loss`` (share), ``rate_bps`` (on the wire), ``rate_known`` (1 once a queue has
         shown the rate)."""
         rates = self.rates
@@ -99,10 +99,10 @@ class MeasuredObserver:
         values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
         rate, packet, source_rate = rates.rate[rows], rates.packet_bytes[rows], rates.source_rate[rows]
 
-        def of(name: str) -> FloatArray:
+        def of(name: str) -> Float64Array:
             return values[..., VALUE[name]]
 
-        def per_episode(name: str) -> FloatArray:
+        def per_episode(name: str) -> Float64Array:
             return episode_values[:, EPISODE_VALUE[name], None]
 
         light, slot = of("one_way_s"), np.maximum(per_episode("slot_s"), 1e-9)
@@ -153,8 +153,8 @@ class MeasuredObserver:
             below[..., place] = part
         return clip(seen)
 
-    def _loss(self, rows: slice) -> FloatArray:
+    def _loss(self, rows: slice) -> Float64Array:
         """0 at 1e-5 and below or while nothing is known, 1 at 1."""
         share = self.rates.loss()[rows]
-        scaled: FloatArray = 1 + np.log10(np.clip(share, LEAST_LOSS, 1.0)) / -np.log10(LEAST_LOSS)
+        scaled: Float64Array = 1 + np.log10(np.clip(share, LEAST_LOSS, 1.0)) / -np.log10(LEAST_LOSS)
         return scaled

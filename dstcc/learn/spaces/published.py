@@ -7,18 +7,13 @@ there) has is 0 throughout.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Float64Array
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
 from .scales import clip, column, loss_share
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 PER_SUBFLOW = {
     # Zhang et al., Entropy 2023, table 1: CWnd, interval, deliveryRate, RTT, packetLoss.
@@ -39,7 +34,7 @@ def names(kind: str, subflows: int) -> tuple[str, ...]:
 
 
 def observe(
-    kind: str, subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray
+    kind: str, subflow_values: Float64Array, episode_values: Float64Array, mss_bytes: Float64Array
 ) -> NDArray[np.float32]:
     """Observations (K, size) from subflow values (K, N, ..), episode values (K, ..) and segment sizes (K, 1)."""
     established = column(subflow_values, SUBFLOW_VALUES, "established")
@@ -50,8 +45,10 @@ def observe(
     return clip(np.concatenate([per_subflow, *(value[:, None] for value in shared)], axis=1))
 
 
-def _features(values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray) -> dict[str, FloatArray]:
-    def of(name: str) -> FloatArray:
+def _features(
+    values: Float64Array, episode_values: Float64Array, mss_bytes: Float64Array
+) -> dict[str, Float64Array]:
+    def of(name: str) -> Float64Array:
         return column(values, SUBFLOW_VALUES, name)
 
     slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
@@ -68,11 +65,11 @@ def _features(values: FloatArray, episode_values: FloatArray, mss_bytes: FloatAr
     }
 
 
-def _shared(episode_values: FloatArray) -> dict[str, FloatArray]:
-    def of(name: str) -> FloatArray:
+def _shared(episode_values: Float64Array) -> dict[str, Float64Array]:
+    def of(name: str) -> Float64Array:
         return column(episode_values, EPISODE_VALUES, name)
 
-    def kilobytes(values: FloatArray) -> FloatArray:
+    def kilobytes(values: Float64Array) -> Float64Array:
         return _log_count(values / 1e3)
 
     return {
@@ -83,16 +80,16 @@ def _shared(episode_values: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def _log_count(values: FloatArray) -> FloatArray:
-    scaled: FloatArray = np.log2(1 + values) / 4
+def _log_count(values: Float64Array) -> Float64Array:
+    scaled: Float64Array = np.log2(1 + values) / 4
     return scaled
 
 
-def _log_ms(seconds: FloatArray) -> FloatArray:
-    scaled: FloatArray = np.log2(1 + 1e3 * seconds) / 6
+def _log_ms(seconds: Float64Array) -> Float64Array:
+    scaled: Float64Array = np.log2(1 + 1e3 * seconds) / 6
     return scaled
 
 
-def _log_kbps(bps: FloatArray) -> FloatArray:
-    scaled: FloatArray = np.log2(1 + bps / 1e3) / 8
+def _log_kbps(bps: Float64Array) -> Float64Array:
+    scaled: Float64Array = np.log2(1 + bps / 1e3) / 8
     return scaled

@@ -6,12 +6,10 @@ import threading
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 from dstcc.atomic import atomic_write
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 @dataclass(frozen=True)

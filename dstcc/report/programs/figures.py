@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.report.figures.links import Scene
 from dstcc.report.figures.looks import COLOURS, DASHES
@@ -15,9 +16,6 @@ from dstcc.report.figures.style import INK, short
 from dstcc.report.numbers import unit_for
 
 from .load import Columns, ProgramRun, finite, of_link
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_PANELS = 12
 """Of a network's figure."""

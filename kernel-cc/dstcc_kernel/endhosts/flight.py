@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.atomic import atomic_directory
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
 from dstcc.outputs import check_output
 from dstcc.reading import no_link
-from dstcc.scenario import files_of
+from dstcc.scenario import Scenario, files_of
 
 from .. import guest
 from ..backend import built
@@ -36,9 +36,6 @@ from .own_module import build_bpf, build_module, check_folder
 from .planning import Options, memory_mb, out_mb, plan
 from .said import read_outcome, read_running
 from .spinning import busy_program
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
 
 WORK = ".guest"
 """Of the folder while the guest runs: what it has at :data:`AT`."""

@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
@@ -29,7 +29,7 @@ from dstcc.errors import KernelError, RunError
 from dstcc.machine import git_commit, machine
 from dstcc.outputs import Kind
 from dstcc.reading import read_json
-from dstcc.scenario import link_notes, to_toml
+from dstcc.scenario import Scenario, link_notes, to_toml
 from dstcc.scenario.bounds import OF_PROGRAMS
 from dstcc.scenario.distortions import distortions, uncounted
 from dstcc.sums import NAME as SHA256SUMS
@@ -45,14 +45,9 @@ from .link_records import full_rtts, links_record, network_record
 from .logs import kept_log, lines_of, log_of
 from .mission import NAMED, SAMPLES, Mission
 from .packets import capture_name, write_capture
-from .planning import PROGRAMS_RTT_S
+from .planning import PROGRAMS_RTT_S, Options
 from .records import write_tables
 from .said import read_devices, read_outcome
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
-
-    from .planning import Options
 
 SCHEMA, KIND = 1, "programs"
 """Of ``run.json``."""
