@@ -18,44 +18,14 @@ SCHEDULER = "dstcc"
 """As ``net.mptcp.scheduler`` calls it."""
 RANGES_MAX = 64
 """Of one announcement."""
-
-
-class Layers(IntEnum):
-    """Attributes of the operations."""
-
-    TOKEN = 1
-    PLACE = 2
-    RANGE = 3
-    ROW = 4
-    LIVING = 5
-
-
-class Place(IntEnum):
-    """A row of the table."""
-
-    LAYER = 1
-    LOCAL_ID = 2
-
-
-class Range(IntEnum):
-    """Bytes that are written next."""
-
-    LAYER = 1
-    BYTES = 2
-    DEADLINE_NS = 3
-    LOCAL_ID = 4
-
-
-class RowPart(IntEnum):
-    """What a subflow carried of a layer."""
-
-    LAYER = 1
-    LOCAL_ID = 2
-    CARRIED = 3
-    STRAYED = 4
-    MOVED = 5
-    LATE = 6
-    PAD = 7
+Layers = IntEnum("Layers", "TOKEN PLACE RANGE ROW LIVING")
+"""Attributes of the operations."""
+Place = IntEnum("Place", "LAYER LOCAL_ID")
+"""A row of the table."""
+Range = IntEnum("Range", "LAYER BYTES DEADLINE_NS LOCAL_ID")
+"""Bytes that are written next."""
+RowPart = IntEnum("RowPart", "LAYER LOCAL_ID CARRIED STRAYED MOVED LATE PAD")
+"""What a subflow carried of a layer."""
 
 
 @dataclass(frozen=True)

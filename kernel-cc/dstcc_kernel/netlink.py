@@ -1,8 +1,8 @@
 """The module's generic netlink family ``dstcc``, typed: state of subflows, actions, parameters, reports.
 
-``kernel-cc/module/dstcc.yaml`` describes the family; numbers here are its. Windows are in segments, times in
-microseconds, rates in bytes a second. A client belongs to the network namespace it was opened in and sees that one's
-subflows only.
+``kernel-cc/module/dstcc.yaml`` describes the family; numbers here, from 1 on in their order, are its. Windows are in
+segments, times in microseconds, rates in bytes a second. A client belongs to the network namespace it was opened in and
+sees that one's subflows only.
 """
 
 from __future__ import annotations
@@ -22,22 +22,12 @@ FAMILY, VERSION, GROUP = "dstcc", 1, "slots"
 ONE_Q16 = 1 << 16
 ACTIONS_MAX = 64
 """Of one message."""
-
-
-class Command(IntEnum):
-    """Commands of the family."""
-
-    SUBFLOW_GET = 1
-    ACT = 2
-    PARAMETERS_GET = 3
-    PARAMETERS_SET = 4
-    LIMITS_SET = 5
-    REPORT = 6
-    TABLE_SET = 7
-    ANNOUNCE = 8
-    LAYERS_GET = 9
-    GROUP_SET = 10
-    GROUP_GET = 11
+Command = IntEnum(
+    "Command",
+    "SUBFLOW_GET ACT PARAMETERS_GET PARAMETERS_SET LIMITS_SET REPORT TABLE_SET ANNOUNCE LAYERS_GET "
+    "GROUP_SET GROUP_GET",
+)
+"""Commands of the family."""
 
 
 class Flags(IntFlag):
@@ -51,92 +41,23 @@ class Flags(IntFlag):
     """It joins a connection and can carry no data yet; unset where the module was built without the kernel's source."""
 
 
-class State(IntEnum):
-    """Attributes of a subflow's state."""
-
-    ID = 1
-    TOKEN = 2
-    LOCAL_ID = 3
-    REMOTE_ID = 4
-    LOCAL_ADDRESS = 5
-    REMOTE_ADDRESS = 6
-    LOCAL_PORT = 7
-    REMOTE_PORT = 8
-    FLAGS = 9
-    CA_STATE = 10
-    MSS = 11
-    CWND = 12
-    SSTHRESH = 13
-    IN_FLIGHT = 14
-    SRTT_US = 15
-    MIN_RTT_US = 16
-    SENT = 17
-    DELIVERED = 18
-    LOST = 19
-    RETRANSMITTED = 20
-    ACKED_BYTES = 21
-    UNSENT_BYTES = 22
-    DELIVERY_RATE = 23
-    PACING_RATE = 24
-    BDP = 25
-    ACTIONS = 26
-    CLAMPS = 27
-    FALLBACKS = 28
-    PAD = 29
-    TCP_STATE = 30
-    GROUP = 31
-
-
-class Act(IntEnum):
-    """Attributes of an act message."""
-
-    ACTION = 1
-    APPLIED = 2
-
-
-class ActionPart(IntEnum):
-    """Attributes of one action."""
-
-    SUBFLOW = 1
-    TOKEN = 2
-    ALPHA = 3
-    BETA = 4
-    FALL_BACK = 5
-
-
-class Parameter(IntEnum):
-    """Attributes of parameters and limits."""
-
-    SLOT_US = 1
-    SILENCE_SLOTS = 2
-    HEADROOM = 3
-    REPORTS = 4
-    CWND_MAX = 5
-
-
-class ReportPart(IntEnum):
-    """Attributes of a report."""
-
-    SLOT = 1
-    TIME_US = 2
-    MORE = 3
-    SUBFLOW = 4
-    PAD = 5
-
-
-class GroupPart(IntEnum):
-    """Attributes of a group."""
-
-    ID = 1
-    SUBFLOW = 2
-    BESIDE = 3
-    JOINED = 4
-    WINDOW = 5
-    IN_FLIGHT = 6
-    MEMBERS = 7
-    WAITING = 8
-    UNSENT_BYTES = 9
-    PAD = 10
+State = IntEnum(
+    "State",
+    "ID TOKEN LOCAL_ID REMOTE_ID LOCAL_ADDRESS REMOTE_ADDRESS LOCAL_PORT REMOTE_PORT FLAGS CA_STATE MSS "
+    "CWND SSTHRESH IN_FLIGHT SRTT_US MIN_RTT_US SENT DELIVERED LOST RETRANSMITTED ACKED_BYTES "
+    "UNSENT_BYTES DELIVERY_RATE PACING_RATE BDP ACTIONS CLAMPS FALLBACKS PAD TCP_STATE GROUP",
+)
+"""Attributes of a subflow's state."""
+Act = IntEnum("Act", "ACTION APPLIED")
+"""Attributes of an act message."""
+ActionPart = IntEnum("ActionPart", "SUBFLOW TOKEN ALPHA BETA FALL_BACK")
+"""Attributes of one action."""
+Parameter = IntEnum("Parameter", "SLOT_US SILENCE_SLOTS HEADROOM REPORTS CWND_MAX")
+"""Attributes of parameters and limits."""
+ReportPart = IntEnum("ReportPart", "SLOT TIME_US MORE SUBFLOW PAD")
+"""Attributes of a report."""
+GroupPart = IntEnum("GroupPart", "ID SUBFLOW BESIDE JOINED WINDOW IN_FLIGHT MEMBERS WAITING UNSENT_BYTES PAD")
+"""Attributes of a group."""
 
 
 @dataclass(frozen=True)
