@@ -13,7 +13,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .options import ALLOW, AS_JSON, LIMIT, PATH, SCENARIO
-from .output import console, emit_json, how_to_go_on, notice, plain_table, progress, say, show_figures, tell
+from .output import console, emit_json, how_to_go_on, notice, number_table, progress, say, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -313,9 +313,8 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
 
 
 def _show_links(plan: Plan, title: str) -> None:
-    table = plain_table(title=title)
-    for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
-        table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
+    headings = ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s")
+    table = number_table(*headings, texts=("link", "loss"), title=title)
     for link in plan.links:
         table.add_row(
             link.name,

@@ -10,7 +10,7 @@ import click
 from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
 
 from .options import AS_JSON, PATH
-from .output import emit_json, notice, plain_table, progress, show_figures, tell
+from .output import emit_json, notice, number_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
@@ -140,14 +140,10 @@ def command(
 
 def _table(report: EncodeReport) -> Table:
     """A row per layer: its rate and bytes (and size, where there are several), and the quality of its prefix."""
-    table = plain_table()
     sizes = [f"{row.width}x{row.height}" for row in report.layers]
     several = len(set(sizes)) > 1
-    headings = ["layer", "bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF"]
-    if several:
-        headings.insert(1, "size")
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    headings = ("bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF")
+    table = number_table("layer", *(("size",) if several else ()), *headings)
     total = 0.0
     for row in report.layers:
         total += row.bitrate_bps

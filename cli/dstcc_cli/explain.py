@@ -9,7 +9,7 @@ import click
 
 from . import complete
 from .options import ALLOW, LIMIT, PATH
-from .output import console, emit_json, plain_table, progress, show_figures, tell
+from .output import console, emit_json, number_table, progress, show_figures, tell
 
 if TYPE_CHECKING:
     from dstcc.explain import Explanation
@@ -75,21 +75,15 @@ def _show(told: Explanation) -> None:
     from dstcc.explain.explanation import PARTS
 
     console().print(told.finding())
-    table = plain_table("decided", "choice")
-    table.add_column("share", justify="right")
+    table = number_table("decided", "choice", "share", texts=("decided", "choice"))
     for name, choices in told.shares().items():
         for place, (choice, share) in enumerate(choices):
             table.add_row("" if place else name, choice, f"{share:.1%}")
     show_figures(table)
-    table = plain_table(title="loss believed / of the channel, and what was played of what was captured")
+    title = "loss believed / of the channel, and what was played of what was captured"
     dated, part_s = told.clock.dated, told.end_s / PARTS
-    for heading in (
-        "from (UTC)" if dated else "from s",
-        *(link.name for link in told.links),
-        "played",
-        "in full",
-    ):
-        table.add_column(heading, justify="right")
+    begin, names = "from (UTC)" if dated else "from s", (link.name for link in told.links)
+    table = number_table(begin, *names, "played", "in full", title=title)
     for part in told.parts():
         links = (
             f"{_share(link['believed_loss'])} / {_share(link['channel_loss'])}" for link in part["links"]

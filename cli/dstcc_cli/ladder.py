@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import ALLOW, AS_JSON, LIMIT, PATH
-from .output import emit_json, notices, progress, say, show_figures, tell_aside
+from .output import emit_json, notices, number_table, progress, say, show_figures, tell_aside
 
 if TYPE_CHECKING:
     from dstcc.coded.seen import Sender
@@ -101,14 +101,10 @@ def _senders(name_or_file: str) -> list[Sender]:
 
 
 def _show(ladder: Ladder) -> None:
-    from rich import box
-    from rich.table import Table
+    from rich.box import SIMPLE_HEAD
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("scenario", "baseline", "name"):
-        table.add_column(title)
-    for title in ("weight", "95 %", "seeds"):
-        table.add_column(title, justify="right")
+    texts = ("scenario", "baseline", "name")
+    table = number_table(*texts, "weight", "95 %", "seeds", texts=texts, box=SIMPLE_HEAD, pad_edge=False)
     for baseline in ladder.baselines:
         estimate = baseline.estimate
         low, high = estimate.bounds()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .output import say, show_figures, tell
+from .output import number_table, say, show_figures, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 BARS = 48
 """Characters of a bar over the whole run."""
 FULL, PART, DARK = "█", "▄", "·"
+TEXTS = ("node", "link", "from", "to", "when full", "restarts s", "loss", "path", "over", "longest s")
+"""Columns that begin at the left."""
 
 
 def show_network(
@@ -24,9 +26,7 @@ def show_network(
     loss: Callable[[dict[str, Any]], str],
 ) -> None:
     """Print the tables of a network; ``loss`` says a loss process in a few words."""
-    from rich.table import Table
-
-    table = _table(Table, title, ("node", "storage", "when full", "restarts s"))
+    table = number_table("node", "storage", "when full", "restarts s", texts=TEXTS, title=title)
     for node in network.nodes:
         restart = node["restart"]
         table.add_row(
@@ -36,9 +36,8 @@ def show_network(
             ", ".join(f"{at:,.6g}" for at in restart["at_s"]) if restart else "–",
         )
     show_figures(table)
-    table = _table(
-        Table, None, ("link", "from", "to", "bit/s", "up bit/s", "light s", "loss", "up", _scale(length_s))
-    )
+    table = number_table("link", "from", "to", "bit/s", "up bit/s", "light s", "loss", "up", texts=TEXTS)
+    table.add_column(_scale(length_s), no_wrap=True)
     for hop in network.hops:
         lit_s = sum(end - begin for begin, end in hop["contacts"])
         table.add_row(
@@ -53,7 +52,7 @@ def show_network(
             bar(hop["contacts"], length_s),
         )
     show_figures(table)
-    table = _table(Table, None, ("path", "over", "light s", "least s", "longest s"))
+    table = number_table("path", "over", "light s", "least s", "longest s", texts=TEXTS)
     for path in network.paths:
         table.add_row(
             path.name,
@@ -87,15 +86,3 @@ def bar(contacts: list[list[float]], length_s: float, width: int = BARS) -> str:
 def _scale(length_s: float) -> str:
     last = f"{length_s:,.6g} s"
     return f"up from 0 to{last:>{BARS - 12}}"
-
-
-def _table(kind: Any, title: str | None, headings: tuple[str, ...]) -> Any:
-    from rich.box import SIMPLE
-
-    table = kind(box=SIMPLE, title=title)
-    text = {"node", "link", "from", "to", "when full", "loss", "path", "over", headings[-1]}
-    for heading in headings:
-        table.add_column(
-            heading, justify="left" if heading in text else "right", no_wrap=heading.startswith("up from")
-        )
-    return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from io import TextIOWrapper
@@ -116,7 +116,15 @@ def plain_table(*headings: str, **style: Any) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    return Table(*headings, box=SIMPLE, **style)
+    return Table(*headings, **{"box": SIMPLE, **style})
+
+
+def number_table(*headings: str, texts: Collection[str] = (), **style: Any) -> Table:
+    """Such a table of numbers, but for the columns of ``texts``."""
+    table = plain_table(**style)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in texts else "right")
+    return table
 
 
 WIDEST = 10_000
