@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from _pytest._code.code import TerminalRepr
 
 from dstcc.errors import ScenarioError
 from dstcc.reading import read_toml
-
-if TYPE_CHECKING:
-    from _pytest._code.code import TerminalRepr
-
 
 PICTURES = ("psnr_db", "ssim", "vmaf")
 """Metrics that need the pictures decoded: left out of a test that has no bound on them."""

@@ -11,14 +11,11 @@ The sums over p say how well each T has foretold; they forget, slowly. A forecas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from .channels import GRID, POINTS
+from dstcc.arrays import Float64Array
 
-if TYPE_CHECKING:
-    from dstcc.arrays import Float64Array
+from .channels import GRID, POINTS
 
 SPANS_RTTS = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 100.0])
 """How long a loss probability may stay, in round trips."""

@@ -12,22 +12,19 @@ over it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
+from dstcc.engine.config import Link, Loss
 from dstcc.errors import InputError
+from dstcc.scenario import Scenario
 from dstcc.scenario.changing import chain_until_s, follow_weights, stationary
 from dstcc.scenario.draws import drawing
 from dstcc.scenario.fields import Draw
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dstcc.arrays import Float64Array
-    from dstcc.engine.config import Link, Loss
-    from dstcc.scenario import Scenario
-    from dstcc.scenario.losses import LossModel
+from dstcc.scenario.losses import LossModel
 
 LEAST, MOST, POINTS = 1e-5, 0.6, 40
 GRID: Float64Array = np.geomspace(LEAST, MOST, POINTS)

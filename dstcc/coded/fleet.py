@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.engine import CodedStepper, clairvoyant_weight
+from dstcc.arrays import Float64Array
+from dstcc.engine import CodedStepper, EngineConfig, EngineResult, clairvoyant_weight
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import InputError
 from dstcc.extensions import label
 from dstcc.layers import layer_weights
 from dstcc.metrics import layer_table
-from dstcc.scenario import draw_trial, engine_config, load_source
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
+from .seen import RepairDecision, Seen, Sender
 from .shown import act, mission_of, seen_of, unplannable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dstcc.arrays import Float64Array
-    from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.scenario import Scenario
-
-    from .seen import RepairDecision, Seen, Sender
 
 
 @dataclass(frozen=True)

@@ -28,17 +28,14 @@ the price is next to nothing. Every slot plans anew, and uses the shares of the 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
+
 from .channels import GRID, POINTS, on_grid
-from .seen import RepairDecision
-
-if TYPE_CHECKING:
-    from dstcc.arrays import Float64Array
-
-    from .seen import Blocks, Mission, Seen
+from .seen import Blocks, Mission, RepairDecision, Seen
 
 STEPS = 6
 """Of the horizon."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 from dstcc.reading import read_json
 
 from .rules import rule_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .seen import Sender
+from .seen import Sender
 
 SCHEMA = 1
 SHIPPED = Path(__file__).parent / "rules.json"

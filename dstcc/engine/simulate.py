@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.wire import HEADER_BYTES
 
@@ -27,10 +30,6 @@ from .hop_by_hop import hop_by_hop, takes_custody
 from .passing import least_delay_ns, most_weight, over_nodes
 from .restarts import with_restarts
 from .split import check_split, splits
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 CONGESTION_NAMES: tuple[str, ...] = _engine.CONGESTION_NAMES
 CODED_CONGESTION_NAMES: tuple[str, ...] = _engine.CODED_CONGESTION_NAMES

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from collections.abc import Callable
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import _engine
 from .config import EngineConfig, EngineResult
 from .simulate import to_result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 ONE_Q16 = 1 << 16
 """α = 1 in the integers of the window law."""

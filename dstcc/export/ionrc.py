@@ -12,21 +12,18 @@ from collections.abc import Iterator
 from itertools import count, pairwise
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from dstcc_channels.contacts import Contact, Plan, Range, format_plan
 from dstcc_channels.geometry.windows import complement
 
 from dstcc.atomic import atomic_write
+from dstcc.engine.config import Link
 from dstcc.errors import InputError
 from dstcc.outputs import Kind, check_output
 from dstcc.reading import read_text
+from dstcc.scenario import Scenario
 from dstcc.scenario.draws import draw_lines
-
-if TYPE_CHECKING:
-    from dstcc.engine.config import Link
-    from dstcc.scenario import Scenario
 
 STEP_S = 0.5
 """A range's largest error in light time: half of a step's height."""

@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dstcc.run import Run
 from dstcc.run.logs import stem
 from dstcc.version import __version__
-
-if TYPE_CHECKING:
-    from dstcc.run import Run
 
 MSS_BYTES = 1460
 COLUMNS = ("t_s", "subflow", "cwnd_segments", "srtt_s", "retransmitted_segments", "rate_bps")

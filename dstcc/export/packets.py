@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dstcc.engine import Connection
 from dstcc.errors import RunError
+from dstcc.run import Run
 from dstcc.run.capture import write_capture
 from dstcc.run.logs import connections_of, stem
 from dstcc.run.qlog import VERSIONS, write_qlog
 from dstcc.run.replay import replay
+from dstcc.run.trials import Outcome
 from dstcc.wire import ENDS
-
-if TYPE_CHECKING:
-    from dstcc.engine import Connection
-    from dstcc.run import Run
-    from dstcc.run.trials import Outcome
 
 
 def write_qlogs(

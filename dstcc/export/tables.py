@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from dstcc.errors import RunError
+from dstcc.run import Run
 from dstcc.run.reading import read_table
 from dstcc.run.tables import ALWAYS, HOPS, NODES, SAMPLES, TRIALS
 from dstcc.spreadsheet import cells
-
-if TYPE_CHECKING:
-    from dstcc.run import Run
 
 TABLES = {"trials": (TRIALS, "id"), "chunks": (ALWAYS, "trial"), "samples": (SAMPLES, "trial")}
 OF_NODES = {"nodes": (NODES, "trial"), "hops": (HOPS, "trial")}

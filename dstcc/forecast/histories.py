@@ -9,18 +9,15 @@ tests/forecast holds them against the histories of missions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
+from dstcc.arrays import Float64Array
 
 from . import laws
 from .inputs import FIRST_SPAN
 from .outlook import Outlook
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.arrays import Float64Array
 
 SLOT_RTTS = (1 / 50, 1 / 4)
 """Slots in a round trip that are drawn, the other way round."""

@@ -12,22 +12,15 @@ filter does. The GRU is torch's (Cho et al., 2014, with the reset gate behind th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Float64Array
 from dstcc.coded.channels import POINTS
 
-from .outlook import AHEAD_SIZE, SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from dstcc.arrays import Float64Array
-
-    from .outlook import Ahead
+from .outlook import AHEAD_SIZE, SIZE, Ahead
 
 
 def shapes(hidden: int) -> dict[str, tuple[int, ...]]:

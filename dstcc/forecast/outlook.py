@@ -8,18 +8,14 @@ belief.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.coded import belief
 from dstcc.coded.channels import GRID, POINTS
 from dstcc.frozen import dataclass
 
 from . import inputs, trends
-
-if TYPE_CHECKING:
-    from dstcc.arrays import Float64Array
 
 NAMES = (
     *inputs.NAMES,

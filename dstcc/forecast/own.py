@@ -13,16 +13,18 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc import engine
 from dstcc.algorithms import OWN
+from dstcc.arrays import Float64Array
 from dstcc.coded.evidence import Evidence
-from dstcc.coded.seen import RepairDecision, shares
+from dstcc.coded.seen import Mission, RepairDecision, Seen, shares
 from dstcc.coded.shown import act, mission_of, seen_of, sent_s, share_in_words
-from dstcc.engine import CodedStepper
+from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import (
     CODED_EPISODE_VALUES,
     CODED_LAYER_VALUES,
@@ -30,8 +32,10 @@ from dstcc.engine.coded_stepper import (
     CONFIGURED,
 )
 from dstcc.engine.config import NEVER_NS, subflow_links
+from dstcc.engine.stepper import Shown
 from dstcc.frozen import dataclass
-from dstcc.learn.policies.controller import Controller, Decided, read_policy
+from dstcc.learn.policies.controller import Controller, Decided, Watcher, read_policy
+from dstcc.scenario import Scenario, Source
 from dstcc.scenario.fields import NS_PER_S
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
@@ -39,16 +43,6 @@ from .inputs import span_rtts
 from .pilot import Decider, losses_of, trial_mission
 from .policy import MOST_LAYERS, MOST_SUBFLOWS, ForecastPolicy, forecast_of
 from .sender import Forecasting
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.arrays import Float64Array
-    from dstcc.coded.seen import Mission, Seen
-    from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.stepper import Shown
-    from dstcc.learn.policies.controller import Watcher
-    from dstcc.scenario import Scenario, Source
 
 PART = "gru-mpc"
 """The shipped forecaster."""

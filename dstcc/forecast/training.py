@@ -10,20 +10,24 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from dstcc.arrays import Arrays
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.stored import SHIPPED, load_documents
 from dstcc.errors import InputError
 from dstcc.learn.algorithms.streams import generator
+from dstcc.learn.env.deep_space import Scenarios
 from dstcc.learn.policies.controller import TrainedOn
+from dstcc.learn.training.curves import Point
 from dstcc.learn.training.evaluate import TEST_SEEDS
 from dstcc.learn.training.loop import Trained, carry_out
-from dstcc.learn.training.trainable import Trainable
+from dstcc.learn.training.trainable import Part, Trainable
 from dstcc.scenario import Scenario, load_scenario
 from dstcc.scenario.video import content_hash
 
@@ -32,13 +36,6 @@ from .learner import Forecaster, rate
 from .policy import ForecastPolicy
 from .recipe import NAME, Recipe
 from .sender import Forecasting
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.env.deep_space import Scenarios
-    from dstcc.learn.training.curves import Point
-    from dstcc.learn.training.trainable import Arrays, Part
 
 VALIDATION = 1001
 """The seed of the histories that choose the best policy, the same for all trainings."""

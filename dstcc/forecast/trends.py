@@ -13,16 +13,11 @@ A line is as sure as its slope over the slope's deviation, were the losses binom
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Float64Array
 from dstcc.coded.channels import LEAST, MOST
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.arrays import Float64Array
 
 SPANS_RTTS = np.array([0.3, 1.0, 3.0])
 """T."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.coded.channels import laws_of
 from dstcc.coded.fleet import Fleet
 from dstcc.coded.rules import CHOICES, Automatic, Constant, Random
+from dstcc.coded.seen import Sender
 from dstcc.errors import InputError
+from dstcc.scenario import Scenario
 from dstcc.scenario.draws import draw_lines
 from dstcc.stats import Estimate, Paired, mean_estimate, paired_difference
 
 from .believing import PlannerOnBelief, PlannerOnLaw
-
-if TYPE_CHECKING:
-    from dstcc.arrays import Float64Array
-    from dstcc.coded.seen import Sender
-    from dstcc.scenario import Scenario
 
 BOUND = "clairvoyant"
 BASELINES = (

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from dstcc.arrays import Float64Array
 from dstcc.coded.belief import Filter
+from dstcc.coded.channels import Law
 from dstcc.coded.planner import Planner
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dstcc.arrays import Float64Array
-    from dstcc.coded.channels import Law
-    from dstcc.coded.seen import Mission, RepairDecision, Seen
+from dstcc.coded.seen import Mission, RepairDecision, Seen
 
 
 class PlannerOnLaw:

@@ -5,17 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dstcc.report.template import TEMPLATES, Plot, fill
+from dstcc.stats import Paired
 
-from .baselines import BOUND
+from .baselines import BOUND, Baseline, Gap, Ladder
 from .figure import baselines_figure
-
-if TYPE_CHECKING:
-    from dstcc.stats import Paired
-
-    from .baselines import Baseline, Gap, Ladder
 
 KNOWS = {
     BOUND: "every draw of the losses: the bound, of any sender",

@@ -4,8 +4,9 @@ not at all."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError
@@ -14,13 +15,9 @@ from dstcc.reading import read_json
 from dstcc.spreadsheet import records_csv
 from dstcc.version import __version__
 
+from .baselines import Ladder
 from .figure import whole
 from .page import render_ladder, verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .baselines import Ladder
 
 JSON, CSV, SVG, PAGE = "ladder.json", "ladder.csv", "ladder.svg", "index.html"
 COLUMNS = ("scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds")

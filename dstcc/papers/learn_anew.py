@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Arrays
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.mpquic import MpquicRl
 from dstcc.learn.algorithms.recipes import Task, recipe_of
@@ -39,7 +40,7 @@ class Lessons:
         """Of the policy only what it sees and may do is used."""
         self._policy, self._seed = policy, seed
         self._slots: list[Slot] = []
-        self._states: dict[int, tuple[dict[str, NDArray[Any]], dict[str, Any]]] = {}
+        self._states: dict[int, tuple[Arrays, dict[str, Any]]] = {}
         self._learner, self._learnt = self._new(), 0
 
     def best(self, seen: NDArray[np.float32]) -> NDArray[np.int64]:

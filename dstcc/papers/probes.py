@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .cells import Outcome, number
+from dstcc.run.trials import Outcome as Trial
+from dstcc.scenario import Scenario
 
-if TYPE_CHECKING:
-    from dstcc.run.trials import Outcome as Trial
-    from dstcc.scenario import Scenario
+from .cells import Outcome, number
 
 NS = 1e-9
 

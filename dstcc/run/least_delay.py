@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from dstcc.engine import least_playout_delay_ns
 from dstcc.errors import DstccError
 from dstcc.scenario import Scenario, Source, draw_trial, engine_config
 
+from .backends import Backend
 from .trials import scenarios_of, trial_keys
-
-if TYPE_CHECKING:
-    from .backends import Backend
 
 NS_PER_S = 1e9
 

@@ -6,25 +6,19 @@ All times are the sending end's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from dstcc.scenario import sun_earth_probe_deg
+from dstcc.engine.config import FrameSchedule
+from dstcc.engine.config import Link as EngineLink
+from dstcc.scenario import Scenario, sun_earth_probe_deg
 from dstcc.scenario.draws import draw_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from dstcc.engine.config import FrameSchedule
-    from dstcc.engine.config import Link as EngineLink
-    from dstcc.scenario import Scenario
-    from dstcc.scenario.physics import Outages
+from dstcc.scenario.physics import Outages
 
 STEPS = 600
 """Even steps over a run: more would share pixels."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dstcc.errors import DstccError, InputError
+from dstcc.scenario import Scenario
 
 from .program_numbers import Numbers, numbers_of
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
 
 PREFIX = "dstcc-programs-"
 

@@ -8,25 +8,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dstcc.algorithms import reconstructed
+from dstcc.engine import EngineResult
 from dstcc.engine.config import subflow_links
 from dstcc.metrics import LEVELS, METRICS, NEVER, Metrics
 from dstcc.scenario import describe
 
 from .gather import Column, TableFile, Words
 from .trials import Outcome, Trial, TrialKey
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from dstcc.engine import EngineResult
 
 NS_PER_S = 1e9
 

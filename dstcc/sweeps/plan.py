@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from dstcc.errors import InputError
 
@@ -16,9 +18,6 @@ from .axes import Axis, shown
 from .pieces import Piece
 from .study import MOST_TRIALS, Point, Study
 from .work import Work, point_words, result_schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_TOGETHER = 16
 """Trials that a worker is handed at a time."""

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from traceback import format_exc
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from dstcc.errors import DstccError, InputError
 from dstcc.learn import check_installed
@@ -26,9 +28,6 @@ from dstcc.scenario import ABSENT, Override, Scenario, Sources, content_hash, ex
 from .axes import shown
 from .pieces import Failed, Piece
 from .study import Point, Study
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KEPT_CELLS = 4
 """That a worker keeps, so that a cell's next trials need not read it again."""

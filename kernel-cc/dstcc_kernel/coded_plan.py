@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.engine.config import emulated, named_values
+from dstcc.engine.config import EngineConfig, emulated, named_values
 from dstcc.errors import InputError
+from dstcc.scenario import Scenario
 from dstcc.scenario.coding import with_words
 from dstcc.wire import HEADER_BYTES
 
@@ -23,10 +23,6 @@ from .coded import FREE_BYTES, RECEIVED, SETTINGS
 from .job import NEVER_NS, OBJECTS, RESULT, Job
 from .names import WORD_PACKETS
 from .topology import craft_address, earth_address
-
-if TYPE_CHECKING:
-    from dstcc.engine.config import EngineConfig
-    from dstcc.scenario import Scenario
 
 CODED = "coded"
 """The mode, and the folder of its program."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dstcc.algorithms import KNOWS_RATES, TRANSFERS
 from dstcc.engine.config import AGENT, SAME
 from dstcc.errors import did_you_mean
+from dstcc.scenario import Scenario
 from dstcc.scenario.contacts import planned_rate
+from dstcc.scenario.network import Way
 
 from .nodes import misfit as misfit_of_nodes
 from .nodes import misfit_of_transport
 from .source import release
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
-    from dstcc.scenario.network import Way
 
 CONGESTION = {
     "bbr": "bbr",

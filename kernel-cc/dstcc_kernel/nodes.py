@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from dstcc.engine.config import Node, emulated, named_values
+from dstcc.engine.config import EngineConfig, Link, Node, emulated, named_values
 from dstcc.engine.passing import SINK, SOURCE, lines_of
+from dstcc.scenario import Scenario
 from dstcc.scenario.network import engine_node
 
 from .network import Network
-
-if TYPE_CHECKING:
-    from dstcc.engine.config import EngineConfig, Link
-    from dstcc.scenario import Scenario
 
 MAX_NODES = 32
 MAX_HOPS = 64

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
+from dstcc.engine import EngineConfig
 from dstcc.engine.config import (
     CodingResults,
     EngineResult,
@@ -24,16 +26,10 @@ from dstcc.engine.config import (
 from dstcc.errors import DstccError
 from dstcc.reading import read_bytes
 
+from .network import Network
 from .nodes import network_of_trial
 from .plan import slot_ns
 from .transfer import HOP_NUMBERS, NODE_NUMBERS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.engine import EngineConfig
-
-    from .network import Network
 
 OBJECT_COLUMNS, SAMPLE_COLUMNS = 8, 12
 BLOCK_COLUMNS, PART_COLUMNS, MISSING_COLUMNS = 7, 2, 2

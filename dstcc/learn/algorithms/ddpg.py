@@ -21,25 +21,21 @@ have a representation each. Window changes are factors, bounded to half and doub
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from .learner import Kept, Slot, Weights
+from .recipe import Task
 from .recipes.drl_cc import DdpgSettings
 from .replay import Replay
 from .streams import generator
 from .torches import Changed, TorchKept, chain, draw, run, to_layers, to_numpy, torch_draws
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from .recipe import Task
 
 
 class Reader(nn.Module):

@@ -14,31 +14,24 @@ choices that last).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from dstcc.arrays import Float32Array
+from dstcc.arrays import Arrays, Float32Array
 
-from .dqn import Dqn, Network
+from .dqn import Dqn, Layers, Network
+from .learner import Kept, Slot
 from .n_step import NStep
 from .off_policy import OffPolicy
+from .recipe import Task
 from .recipes.iodst_dqn_plus import DelayedDqnSettings
-from .torches import draw, torch_draws
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from .dqn import Layers
-    from .learner import Kept, Slot
-    from .recipe import Task
-    from .replay import Transitions
-    from .torches import ValueNetwork
-
+from .replay import Transitions
+from .torches import ValueNetwork, draw, torch_draws
 
 GREEDY = -1
 """Stands for the best choice in the place of one that lasts."""
@@ -96,11 +89,11 @@ class DelayedDqn(Dqn):
             explores, random = self._lasting != GREEDY, self._lasting
         return random if explores.all() else np.where(explores, random, self.greedy(observations))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """See :meth:`Dqn.arrays`."""
         return {**super().arrays(), "lasting": self._lasting}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """See :meth:`Dqn.restore`."""
         super().restore(arrays, document)
         self._lasting = np.array(arrays["lasting"])

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dstcc.arrays import Arrays
 from dstcc.errors import InputError
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)

@@ -21,24 +21,22 @@ and with such a client: :mod:`dstcc.papers.learn_anew`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Arrays
 from dstcc.engine.stepper import EPISODE_VALUES
 from dstcc.learn.policies.network import Mlp
 from dstcc.learn.spaces.scales import column
 
 from .dqn import Dqn
 from .learner import Kept, Slot, Weights
+from .recipe import Task
 from .recipes.iodst_dqn import DqnSettings
 from .recipes.mpquic_rl import SchedulerSettings
 from .streams import generator
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .recipe import Task
 
 
 class MpquicRl(Kept):
@@ -113,7 +111,7 @@ class MpquicRl(Kept):
         """A chain of layers."""
         return self.dqn.online.weights()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """The copy that acts is the target's."""
         return self.dqn.arrays()
 
@@ -125,7 +123,7 @@ class MpquicRl(Kept):
         """See :class:`Kept`."""
         return {**super().document(), "dqn": self.dqn.document()}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """See :class:`Kept`."""
         super().restore(arrays, document)
         self.dqn.restore(arrays, document["dqn"])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.learn.spaces.branched import branched
 
 from .dqn import Dqn
 from .learner import Kept, Slot, Weights
+from .recipe import Task
 from .recipes.iodst_dqn import DqnSettings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .recipe import Task
-    from .replay import Transitions
+from .replay import Transitions
 
 
 class OffPolicy(Kept):

@@ -20,23 +20,21 @@ clipped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from dstcc.arrays import Arrays
+
 from .learner import Slot, Weights
+from .recipe import Task
 from .recipes.pbq import PpoSettings
 from .streams import generator
 from .torches import Changed, TorchKept, chain, run, to_layers, to_numpy, torch_draws
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from .recipe import Task
 
 
 class Networks(nn.Module):
@@ -74,7 +72,7 @@ class Ppo(TorchKept):
         self._explore, self._draw = generator(task.seed, "explore"), generator(task.seed, "batches")
         shape = settings.slots, task.recipe.episodes
         self._filled = np.zeros(1, dtype=np.int64)
-        self._rollout: dict[str, NDArray[Any]] = {
+        self._rollout: Arrays = {
             "observations": np.zeros((*shape, size), dtype=np.float32),
             "following": np.zeros((*shape, size), dtype=np.float32),
             "actions": np.zeros((*shape, self.subflows), dtype=np.float32),
@@ -117,7 +115,7 @@ class Ppo(TorchKept):
         """μ as the policy's ``per-subflow``."""
         return Weights({"kind": "per-subflow", "activation": "tanh"}, to_layers(self.networks.actor), True)
 
-    def held(self) -> dict[str, NDArray[Any]]:
+    def held(self) -> Arrays:
         """The rollout so far."""
         rollout = {f"rollout.{name}": values for name, values in self._rollout.items()}
         return {**rollout, "filled": self._filled, "drawn": self._drawn}

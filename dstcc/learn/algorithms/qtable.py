@@ -19,21 +19,18 @@ subflows and three layers, of which a training visits few: branches make it 18. 
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dstcc.arrays import Arrays
 from dstcc.learn.policies.network import ActionValues
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Kept, Slot, Weights
+from .recipe import Task
 from .recipes.iodst_q import QTableSettings
 from .streams import generator
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .recipe import Task
 
 HOLD = 1e-6
 """Where all else is equal (a state never seen), a window's α = 1 and β = 0."""
@@ -94,7 +91,7 @@ class QTable(Kept):
         document = {"kind": "table", "edges": [list(cuts) for cuts in self.edges]}
         return Weights(document, {"table": self.table.astype(np.float32)})
 
-    def held(self) -> dict[str, NDArray[Any]]:
+    def held(self) -> Arrays:
         """The table, and how often each entry was visited."""
         return {"table": self.table, "visits": self.visits}
 

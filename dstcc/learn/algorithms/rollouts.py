@@ -20,29 +20,24 @@ differences are those of fixed choices and A is right where the best choice of a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from dstcc.learn.spaces.branched import branched
+from dstcc.arrays import Arrays
+from dstcc.learn.spaces.branched import BranchedActions, branched
 
 from .learner import Slot, Weights
+from .recipe import Task
 from .recipes.dstcc_lanes import RolloutSettings
 from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network
 from .streams import generator
 from .torches import Changed, TorchKept, to_numpy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from dstcc.learn.spaces.branched import BranchedActions
-
-    from .recipe import Task
 
 FOLLOW = -1
 
@@ -74,7 +69,7 @@ class Rollouts(TorchKept):
         self._kept = np.tile(self._deviations(action), (self.groups, 1))
         self._draw = generator(task.seed, "replay")
         branches, kept = len(action.branches), settings.kept
-        self._data: dict[str, NDArray[Any]] = {
+        self._data: Arrays = {
             "observation": np.zeros((settings.memory, kept, size), dtype=np.float32),
             "chosen": np.zeros((settings.memory, kept, branches), dtype=np.int64),
             "gain": np.zeros((settings.memory, self.size - 1), dtype=np.float32),
@@ -133,7 +128,7 @@ class Rollouts(TorchKept):
         """Of batches."""
         return {"draw": self._draw}
 
-    def held(self) -> dict[str, NDArray[Any]]:
+    def held(self) -> Arrays:
         """The groups that are whole, and how far the others are."""
         held = min(self.added, self.settings.memory)
         arrays = {f"data.{name}": values[:held] for name, values in self._data.items()}
@@ -143,7 +138,7 @@ class Rollouts(TorchKept):
         """The network of sets."""
         return (Changed("network", self.network, self.optimiser),)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """See :class:`Kept`; with the groups that are not whole."""
         arrays = super().arrays()
         ended = [
@@ -159,7 +154,7 @@ class Rollouts(TorchKept):
             )
         return arrays
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """See :class:`Kept`."""
         super().restore(arrays, document)
         self._ended, self._seen = {}, {}

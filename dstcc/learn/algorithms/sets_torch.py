@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from dstcc.learn.policies.sets import MOST_LAYERS, SetsShape, document
+from dstcc.learn.spaces.branched import BranchedActions
+from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.observe_measured import EPISODE, LAYER, SUBFLOW
 
 from .learner import Weights
 from .torches import ValueNetwork, torch_draws
-
-if TYPE_CHECKING:
-    from dstcc.learn.spaces.branched import BranchedActions
-    from dstcc.learn.spaces.observe import ObservationSpec
 
 
 class SetsNetwork(ValueNetwork):

@@ -6,21 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from dstcc.arrays import Arrays
 from dstcc.errors import InputError
 
-from .learner import Kept, fill
+from .learner import Kept, Weights, fill
 from .streams import generator
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from .learner import Weights
 
 
 class ValueNetwork(nn.Module, ABC):
@@ -114,11 +111,11 @@ class TorchKept(Kept, ABC):
     def changed(self) -> Sequence[Changed]:
         """Its networks."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """See :class:`Kept`."""
         return super().arrays() | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """See :class:`Kept`."""
         super().restore(arrays, document)
         if self.updates:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from dstcc.engine import EngineResult
 from dstcc.errors import ScenarioError
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.branched import BranchedActions
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import make_actions
 from dstcc.learn.spaces.scales import HIGH, LOW
+from dstcc.scenario import Scenario
 from dstcc.scenario.network import node_that
 
 from .episodes import Episodes
 from .runner import Runner
-
-if TYPE_CHECKING:
-    from dstcc.engine import EngineResult
-    from dstcc.scenario import Scenario
 
 Scenarios = Union["Scenario", Path, str, Sequence[Union["Scenario", Path, str]], None]
 MAX_SEED = 1 << 62

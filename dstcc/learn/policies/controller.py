@@ -17,30 +17,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc import algorithms
 from dstcc.arrays import Float32Array
 from dstcc.atomic import atomic_write
+from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import PolicyError, did_you_mean
 from dstcc.frozen import dataclass
 from dstcc.reading import MOST_BYTES, check_regular
+from dstcc.scenario import Scenario, Source
 from dstcc.version import __version__
 
 from . import scope
-from .drive import drive
+from .drive import Pilot, drive
 from .scope import Scope
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.scenario import Scenario, Source
-
-    from .drive import Pilot
-
 
 SCHEMA = 1
 ENTRY = "dstcc_policy"

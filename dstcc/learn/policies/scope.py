@@ -9,17 +9,14 @@ products and queues beyond four times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dstcc.engine import Link
+from dstcc.engine.config import Loss
 from dstcc.frozen import dataclass
-from dstcc.scenario import draw_links
+from dstcc.scenario import Scenario, Source, draw_links
 from dstcc.scenario.draws import rtt_s
 from dstcc.scenario.losses import packets_of
-
-if TYPE_CHECKING:
-    from dstcc.engine import Link
-    from dstcc.engine.config import Loss
-    from dstcc.scenario import Scenario, Source
 
 FULL_PACKET = 1500
 """Bytes that packets and losses are counted in."""

@@ -10,19 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.arrays import Float64Array, Int32Array
 from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE
 from dstcc.frozen import dataclass
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.paths.measure import Units
-
+from dstcc.learn.paths.measure import Units
 
 MAX_SUBFLOWS = MAX_LAYERS = 8
 MAX_LANES = 4096

@@ -5,20 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16
 from dstcc.frozen import dataclass
+from dstcc.learn.paths.measure import Units
 
 from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, default_order, window_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.paths.measure import Units
 
 MAX_JOINT = 1_000_000
 """Joint actions beyond this do not fit a network's output; `multi` does not grow so."""

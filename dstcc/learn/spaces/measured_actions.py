@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.arrays import Float64Array, Int32Array
 from dstcc.engine.config import AGENT_LATE
 from dstcc.engine.stepper import AUTOMATIC, BETA_MAX, REPAIRABLE
 from dstcc.frozen import dataclass
+from dstcc.learn.paths.measure import Units
 
-from .actions import Actions
+from .actions import Actions, Decoder
 from .branched import BranchedActions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.paths.measure import Units
-
-    from .actions import Decoder
 
 PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
 """Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,

@@ -8,27 +8,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.arrays import Float64Array
-from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.engine import EngineConfig
+from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES, Shown
 from dstcc.frozen import dataclass
+from dstcc.learn.paths.captured import Source
 
 from . import published
 from .actions import MAX_LAYERS, MAX_SUBFLOWS
 from .observe_measured import MeasuredObserver
 from .observe_measured import names as measured_names
 from .scales import HIGH, clip, column, flat, log_time, log_window, loss_share
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.engine import EngineConfig
-    from dstcc.engine.stepper import Shown
-    from dstcc.learn.paths.captured import Source
-
 
 KINDS = ("paper", "full", "measured", *published.PER_SUBFLOW)
 PAPER = ("cwnd", "loss", "utilisation", "rtt")

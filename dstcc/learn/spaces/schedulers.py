@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.engine.config import AGENT_POLICIES
 from dstcc.engine.stepper import SILENT
 from dstcc.frozen import dataclass
+from dstcc.learn.paths.measure import Units
 
 from .actions import Actions, ActionSpace, check_single, default_order
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.paths.measure import Units
 
 POLICIES = (
     "probabilistic-0.25",

@@ -18,10 +18,7 @@ from dstcc.errors import RunError
 from dstcc.reading import json_sha256, read_bytes, read_json
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Arrays = dict[str, NDArray[np.generic]]
+    from dstcc.arrays import Arrays
 
 SCHEMA = 1
 KEPT = 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dstcc.arrays import Arrays
 from dstcc.errors import InputError
 from dstcc.learn.algorithms.streams import training_seed
 from dstcc.learn.env.runner import Runner
@@ -102,7 +103,7 @@ class Fleet:
             self._begin_next(place)
         return result
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Scenario seeds and actions of the running trials, for a checkpoint."""
         arrays = [np.array(actions) for actions in self._actions if actions]
         return {
@@ -113,7 +114,7 @@ class Fleet:
             "actions": np.concatenate(arrays) if arrays else np.zeros((0, 0)),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Back from :meth:`arrays`; raises InputError for those of another fleet."""
         seeds, lengths, actions = (arrays[name] for name in ("scenario_seeds", "lengths", "actions"))
         if seeds.shape != (self.count,) or lengths.sum() != len(actions):

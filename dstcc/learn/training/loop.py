@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from dstcc.algorithms import RENAMED
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import Recipe, recipe_of
+from dstcc.learn.env.deep_space import Scenarios
 from dstcc.learn.policies.controller import POLICY
 from dstcc.outputs import check_new
 from dstcc.stats import Estimate, estimate
@@ -31,11 +33,6 @@ from .evaluate import TEST_SEEDS
 from .state import Training
 from .trainable import Recipe as AnyRecipe
 from .trainable import Trainable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.env.deep_space import Scenarios
 
 ALGORITHM, SEED = "dstcc-lanes", 1
 """The defaults."""

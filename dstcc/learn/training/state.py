@@ -5,32 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dstcc.learn.algorithms.learner import Slot
-from dstcc.learn.algorithms.recipes import RETURN, Task
-from dstcc.learn.env.deep_space import make_specs, to_episodes
+from dstcc.arrays import Arrays
+from dstcc.learn.algorithms.learner import Slot, Weights
+from dstcc.learn.algorithms.recipes import RETURN, Recipe, Task
+from dstcc.learn.env.deep_space import Scenarios, make_specs, to_episodes
 from dstcc.learn.policies.controller import TrainedOn
 from dstcc.learn.policies.policy import Policy
 from dstcc.learn.policies.scope import Scope, scope_of
 from dstcc.learn.spaces.actions import MAX_LAYERS, MAX_SUBFLOWS
 from dstcc.scenario import content_hash
 
+from .curves import Point
 from .evaluate import evaluate, validation_seeds
 from .fleet import Fleet
-from .trainable import Trainable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dstcc.learn.algorithms.learner import Weights
-    from dstcc.learn.algorithms.recipes import Recipe
-    from dstcc.learn.env.deep_space import Scenarios
-
-    from .curves import Point
-    from .trainable import Arrays, Part
+from .trainable import Part, Trainable
 
 
 class Training(Trainable):

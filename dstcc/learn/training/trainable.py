@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc.algorithms import RENAMED
+from dstcc.arrays import Arrays, Float64Array
 from dstcc.errors import DstccError, InputError, RunError
 from dstcc.version import __version__
 
@@ -14,16 +17,9 @@ from .checkpoint import save_checkpoint
 from .curves import Point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dstcc.learn.policies.controller import Controller
 
-    Arrays = dict[str, NDArray[Any]]
-    Part = Callable[[str], Arrays]
+Part = Callable[[str], Arrays]
 
 
 class Recipe(Protocol):
@@ -85,7 +81,7 @@ class Trainable(ABC):
         """What the training is for."""
 
     @abstractmethod
-    def scores(self, policy: Any, seeds: tuple[int, ...]) -> NDArray[np.float64]:
+    def scores(self, policy: Any, seeds: tuple[int, ...]) -> Float64Array:
         """The metric of a policy, a value a seed."""
 
     @abstractmethod

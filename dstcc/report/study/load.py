@@ -11,7 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
@@ -24,9 +26,6 @@ from dstcc.sweeps.study import load_study
 from dstcc.version import __version__
 
 from .moving import moves_with
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SHOWN = (
     "weighted_layers",

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from dstcc.errors import DstccError
-from dstcc.scenario import load_scenario
+from dstcc.scenario import Scenario, load_scenario
 from dstcc.scenario.load import Override
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
-    from dstcc.sweeps.study import Study
+from dstcc.sweeps.study import Study
 
 SAME_AXIS = " (the same axis)"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.engine.passing import Line, contacts_s
-from dstcc.scenario import describe, draw_links, rtt_s
+from dstcc.scenario import Scenario, describe, draw_links, rtt_s
 
+from ..job import LinkJob
 from .mission import Mission
 from .planning import links_of
-
-if TYPE_CHECKING:
-    from dstcc.scenario import Scenario
-
-    from ..job import LinkJob
 
 FULL_PACKET_BYTES = 1500
 """Of a queue that counts packets."""

@@ -16,12 +16,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dstcc.engine.config import Link
 from dstcc.errors import InputError
-from dstcc.scenario import draw_links, rtt_s, scale_of
+from dstcc.scenario import Scenario, draw_links, rtt_s, scale_of
 from dstcc.scenario.draws import draw_lines
-from dstcc.scenario.programs import text_of
+from dstcc.scenario.programs import Programs, text_of
 from dstcc.wire import HEADER_BYTES
 
 from .. import guest, source
@@ -46,11 +47,6 @@ from ..plan import (
 )
 from .mission import EARTH, HERE, HOSTS, Mission, Program
 from .naming import hosts_of, slug
-
-if TYPE_CHECKING:
-    from dstcc.engine.config import Link
-    from dstcc.scenario import Scenario
-    from dstcc.scenario.programs import Programs
 
 PROGRAMS_RTT_S = 10.0
 """Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and

@@ -12,15 +12,13 @@ interface. (Its *spatial* layers are simulcast, independent streams, and not use
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dstcc.errors import InputError
+from dstcc_svc import _openh264
 from dstcc_svc.codecs.base import AccessUnit, EncodeSettings, SourceFrame
 from dstcc_svc.codecs.h264 import H264Codec
 from dstcc_svc.codecs.native import by_chunk, check, encoded, load
-
-if TYPE_CHECKING:
-    from dstcc_svc import _openh264
 
 
 class OpenH264(H264Codec):
