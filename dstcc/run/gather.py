@@ -7,9 +7,9 @@ chunks are captured, is packed only within a group.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ Column = Words | np.ndarray[Any, np.dtype[Any]]
 """A trial's values of one column, one a row; a float that is NaN is null where the schema allows it."""
 
 
-class TableFile:
+class TableFile(AbstractContextManager["TableFile"]):
     """A Parquet file that takes rows trial by trial; a context manager.
 
     ``split``, ``counting`` and ``plain`` name the columns that are not kept as a dictionary of their values.
@@ -71,13 +71,7 @@ class TableFile:
         self._rows = 0
         self._rooms: dict[int, NDArray[Any]] = {}
 
-    def __enter__(self) -> TableFile:
-        """Nothing to do."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Write what waits, unless something went wrong."""
         try:
             if kind is None:

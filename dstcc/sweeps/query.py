@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ NESTED = frozenset({"list", "array", "struct", "map"})
 FAILURES = ("trial", "key", "made_by", "error", "tries", "traceback")
 
 
-class Tables:
+class Tables(AbstractContextManager["Tables"]):
     """A study's tables, open for questions; a context manager."""
 
     def __init__(self, path: Path) -> None:
@@ -70,10 +71,6 @@ class Tables:
         self._connection.execute("SET temp_directory = ''")  # nothing is written, also where memory ends
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
-
-    def __enter__(self) -> Tables:
-        """Nothing to do."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close them."""

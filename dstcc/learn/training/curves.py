@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from dstcc.atomic import atomic_write
@@ -31,7 +31,7 @@ class Point:
         return asdict(self)
 
 
-class Curves:
+class Curves(AbstractContextManager["Curves"]):
     """Writes a run's points; those of before a resume are given."""
 
     def __init__(self, run: Path, points: list[Point]) -> None:
@@ -48,12 +48,7 @@ class Curves:
                 self._board.add_scalar(name, getattr(point, name), point.step)
             self._board.flush()
 
-    def __enter__(self) -> Curves:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             if self._board is not None:
                 self._board.close()

@@ -8,8 +8,8 @@ what went wrong. An executor repeats nothing; that is the conductor's to decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol
 
 from dstcc.sweeps.plan import Unit
@@ -31,20 +31,12 @@ class Ended:
     """Whether the failure may be the unit's own; one that waited in a worker that died has no part in it."""
 
 
-class Executor(Protocol):
-    """A context manager; leaving it ends all that is running."""
+class Executor(AbstractContextManager["Executor"], Protocol):
+    """A context manager: entering it starts it, leaving it ends all that is running."""
 
     name: str
     workers: int
     """How many units are worked on at a time, as far as it is known."""
-
-    def __enter__(self) -> Executor:
-        """Start it."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End everything that is running."""
 
     def room(self) -> bool:
         """Whether another batch is wanted."""

@@ -11,10 +11,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from dstcc.errors import DstccError
@@ -42,7 +41,7 @@ class _Worker:
     ready: bool = False
 
 
-class Local:
+class Local(AbstractContextManager["Local"]):
     """``jobs`` worker processes."""
 
     name = "local"
@@ -55,13 +54,7 @@ class Local:
         self._selector = selectors.DefaultSelector()
         self._ended: list[Ended] = []
 
-    def __enter__(self) -> Local:
-        """Workers start when there is work for them."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End all workers; what is running is lost, what is finished is kept."""
         for worker in list(self._all.values()):
             self._end(worker)

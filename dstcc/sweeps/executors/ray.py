@@ -15,10 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import DstccError, MissingCapabilityError
@@ -56,7 +55,7 @@ class _Task:
     cancelled: bool = False
 
 
-class Ray:
+class Ray(AbstractContextManager["Ray"]):
     """Tasks of one core each."""
 
     name = "ray"
@@ -107,9 +106,7 @@ class Ray:
         self._study = ray.put((str(self._place.path.absolute()), files))
         self._carry = ray.remote(num_cpus=1, max_retries=0)(carry)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what is running; a cluster that was joined stays."""
         import ray
 

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from dstcc.errors import DstccError, MissingCapabilityError, RunError
 from dstcc.reading import read_json
@@ -47,7 +46,7 @@ class _Job:
     """Since when a task is no longer in the queue."""
 
 
-class Slurm:
+class Slurm(AbstractContextManager["Slurm"]):
     """Job arrays of up to ``tasks`` tasks, each on so many ``cores``."""
 
     name = "slurm"
@@ -78,9 +77,7 @@ class Slurm:
         self._seen = {part.name for part in parts_in(self._place.trials)}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Cancel what is in the queue."""
         for job in self._jobs:
             subprocess.run(["scancel", job.number], check=False, capture_output=True, timeout=60)

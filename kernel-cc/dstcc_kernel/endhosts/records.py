@@ -12,7 +12,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -175,16 +175,13 @@ class _WrongError(Exception):
     """A record that there cannot be; says which rule it breaks."""
 
 
-class _Table:
+class _Table(AbstractContextManager["_Table"]):
     """A table that is written in pieces, at least one."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._writer, self._schema = pq.ParquetWriter(path, schema, compression="zstd"), schema
         self._rows: list[dict[str, Any]] = []
         self._empty = True
-
-    def __enter__(self) -> _Table:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         if self._rows or self._empty:
