@@ -21,7 +21,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,46 +56,15 @@ SHAPE = Whole(
 """Of ``study.json``."""
 
 
-@dataclass(frozen=True)
 class Place:
-    """A study's folder."""
+    """A study's folder, and by their names what lies in it."""
 
-    path: Path
-
-    @property
-    def trials(self) -> Path:
-        """The study's results."""
-        return self.path / "trials"
-
-    @property
-    def others(self) -> Path:
-        """Results that it does not ask for."""
-        return self.path / "others"
-
-    @property
-    def fresh(self) -> Entries:
-        """Results that are in no part yet."""
-        return Entries(self.path / "fresh")
-
-    @property
-    def failed(self) -> Path:
-        """What failed."""
-        return self.path / "failed"
-
-    @property
-    def trainings(self) -> Path:
-        """The state of trainings."""
-        return self.path / "trainings"
-
-    @property
-    def jobs(self) -> Path:
-        """What a cluster's jobs need and say."""
-        return self.path / "jobs"
-
-    @property
-    def parts(self) -> Path:
-        """The list of the parts that are in order."""
-        return self.path / "parts.json"
+    def __init__(self, path: Path) -> None:
+        """What lies in it need not be there."""
+        self.path = path
+        folders = ("trials", "others", "failed", "trainings", "jobs")
+        self.trials, self.others, self.failed, self.trainings, self.jobs = (path / name for name in folders)
+        self.parts, self.fresh = path / "parts.json", Entries(path / "fresh")
 
     def about(self) -> dict[str, Any]:
         """``study.json``; raises :class:`RunError` for a folder that is no study, or of another schema."""

@@ -120,15 +120,7 @@ class Ddpg(TorchKept):
 
     def take(self, slot: Slot, step: int) -> float | None:
         """Remember, and make the updates that are due; the critic's loss."""
-        self.replay.add(
-            {
-                "observation": slot.observations,
-                "action": slot.actions,
-                "reward": slot.rewards,
-                "next": slot.following,
-                "discount": self.settings.discount * ~slot.terminated,
-            }
-        )
+        self.replay.add(slot.transitions(self.settings.discount, slot.terminated))
         loss = None
         for _ in range(self.recipe.updates_due(step)):
             loss = self._learn()

@@ -29,6 +29,16 @@ class Slot:
     """(K, EPISODE_VALUES)."""
     after: NDArray[np.float64]
 
+    def transitions(self, discount: float, ended: NDArray[np.bool_]) -> Arrays:
+        """One an episode, as :mod:`.replay` keeps them; what comes after an end counts nothing."""
+        return {
+            "observation": self.observations,
+            "action": self.actions,
+            "reward": self.rewards,
+            "next": self.following,
+            "discount": np.where(ended, 0.0, discount),
+        }
+
 
 @dataclass(frozen=True)
 class Weights:

@@ -85,15 +85,8 @@ class MpquicRl(Kept):
         if not waits.any():
             return None
         ended = (column(slot.after, EPISODE_VALUES, "chunks_done") > 0) | slot.done
-        self.dqn.remember(
-            {
-                "observation": slot.observations[waits],
-                "action": slot.actions[waits],
-                "reward": slot.rewards[waits],
-                "next": slot.following[waits],
-                "discount": np.where(ended, 0.0, self.settings.discount)[waits],
-            }
-        )
+        transitions = slot.transitions(self.settings.discount, ended)
+        self.dqn.remember({name: values[waits] for name, values in transitions.items()})
         loss = None
         for _ in range(int(waits.sum())):
             self.actions += 1

@@ -49,13 +49,7 @@ class OffPolicy(Kept):
 
     def _transitions(self, slot: Slot) -> Transitions:
         """A transition a step. An episode that was cut off counts with the value of its last observation."""
-        return {
-            "observation": slot.observations,
-            "action": slot.actions,
-            "reward": slot.rewards,
-            "next": slot.following,
-            "discount": np.where(slot.terminated, 0.0, self.settings.discount),
-        }
+        return slot.transitions(self.settings.discount, slot.terminated)
 
     def exploration(self, step: int) -> float:
         """Share of random actions."""
