@@ -14,13 +14,12 @@ import numpy as np
 
 from dstcc.arrays import Int64Array
 
-from .engine.config import subflow_links
+from .engine.config import EngineResult, Link, Objects, subflow_links
 from .frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .engine.config import EngineResult, Link, Objects
     from .metrics import Playback
 
 

@@ -18,14 +18,13 @@ import numpy as np
 
 from dstcc.frozen import dataclass
 
-from .seen import KEEP_PLACE, RepairDecision, shares
+from .seen import KEEP_PLACE, Mission, RepairDecision, Seen, Sender, shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.arrays import Float64Array
 
-    from .seen import Mission, Seen, Sender
 
 CHOICES = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3)
 """Shares that constants are searched over and random choice draws from."""

@@ -13,7 +13,7 @@ from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.config import NEVER_NS
 from dstcc.wire import HEADER_BYTES
 
-from .seen import Blocks, Mission, Seen
+from .seen import Blocks, Mission, RepairDecision, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dstcc.engine.stepper import Shown
     from dstcc.scenario import Scenario
 
-    from .seen import RepairDecision
 
 REPAIR = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
 """Shares of repair in words, by their upper ends."""

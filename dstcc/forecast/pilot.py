@@ -8,10 +8,10 @@ import numpy as np
 
 from dstcc.coded.channels import GRID
 from dstcc.coded.shown import act, mission_of, seen_of, share_in_words
-from dstcc.engine import CodedStepper
+from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.config import subflow_links
-from dstcc.engine.stepper import RUNNING
-from dstcc.learn.policies.controller import Decided
+from dstcc.engine.stepper import RUNNING, Shown
+from dstcc.learn.policies.controller import Decided, Watcher
 
 from .outlook import NAMES
 from .sender import Forecasting
@@ -19,9 +19,6 @@ from .sender import Forecasting
 if TYPE_CHECKING:
     from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Mission, RepairDecision, Seen
-    from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.stepper import Shown
-    from dstcc.learn.policies.controller import Watcher
 
     from .policy import ForecastPolicy
 

@@ -20,8 +20,8 @@ from dstcc.engine.config import subflow_links
 from dstcc.errors import InputError, PolicyError
 from dstcc.extensions import label
 from dstcc.frozen import dataclass
-from dstcc.learn.policies.controller import CODED_ACTION, Controller, origin
-from dstcc.scenario import draw_trial, engine_config
+from dstcc.learn.policies.controller import CODED_ACTION, Controller, Watcher, origin
+from dstcc.scenario import Scenario, Source, draw_trial, engine_config
 
 from .network import Network
 from .outlook import AHEAD_NAMES, NAMES
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from dstcc.coded.seen import Mission, Sender
     from dstcc.engine import EngineConfig
-    from dstcc.learn.policies.controller import Watcher
-    from dstcc.scenario import Scenario, Source
 
     from .pilot import CodedPilot
 

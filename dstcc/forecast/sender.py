@@ -19,14 +19,13 @@ import numpy as np
 
 from dstcc.coded.channels import GRID, POINTS
 from dstcc.coded.planner import Planner
-from dstcc.coded.seen import RepairDecision
+from dstcc.coded.seen import Mission, RepairDecision, Seen, Sender
 
 from .inputs import span_rtts
 from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
     from dstcc.arrays import Float64Array
-    from dstcc.coded.seen import Mission, Seen, Sender
 
     from .policy import ForecastPolicy
 

@@ -25,7 +25,7 @@ from dstcc.scenario import draw_trial, engine_config
 from .cells import Outcome
 from .dash import S_NS, Carried, Client, Session, Supposed, mean, play
 from .explore import Explorer, measured
-from .server import Server
+from .server import Chooser, Server
 from .training_cell import need_torch
 from .trial_cell import TrialCell, source_of
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dstcc.engine import EngineConfig
 
     from .model import Exploring
-    from .server import Chooser
 
 
 TAKES = 3

@@ -15,7 +15,7 @@ from dstcc.atomic import atomic_write
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.errors import RunError
 from dstcc.learn import check_installed
-from dstcc.learn.algorithms.recipes import recipe_of
+from dstcc.learn.algorithms.recipes import Recipe, recipe_of
 from dstcc.learn.spaces.scales import column
 from dstcc.scenario import content_hash
 
@@ -23,7 +23,6 @@ from .cells import Outcome
 from .trial_cell import scenario_of
 
 if TYPE_CHECKING:
-    from dstcc.learn.algorithms.recipes import Recipe
     from dstcc.learn.training.fleet import StepResult
     from dstcc.learn.training.state import Training
 

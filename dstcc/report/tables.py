@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dstcc.arrays import Arrays
+
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from .model import Trial
-
-    Columns = dict[str, NDArray[Any]]
 
 CHUNK_COLUMNS = (
     "chunk",
@@ -37,49 +35,43 @@ SAMPLE_COLUMNS = ("t_s", "subflow", "link", "cwnd_segments", "srtt_s", "rate_bps
 class Tables:
     """Reads each trial's rows once, however many figures need them."""
 
-    _read: dict[tuple[Path, str, str], Columns] = field(default_factory=dict)
+    _read: dict[tuple[Path, str, str], Arrays] = field(default_factory=dict)
 
-    def chunks(self, trial: Trial) -> Columns:
+    def chunks(self, trial: Trial) -> Arrays:
         """A row per chunk and layer, :data:`CHUNK_COLUMNS`; missing times are NaN."""
-        return self._columns(trial, "chunks", CHUNK_COLUMNS)
+        return self._once(trial, "chunks", CHUNK_COLUMNS)
 
-    def samples(self, trial: Trial) -> Columns:
+    def samples(self, trial: Trial) -> Arrays:
         """A row per subflow and slot, :data:`SAMPLE_COLUMNS`; missing RTTs are NaN."""
-        return self._columns(trial, "samples", SAMPLE_COLUMNS)
+        return self._once(trial, "samples", SAMPLE_COLUMNS)
 
-    def links(self, trial: Trial) -> Columns:
+    def links(self, trial: Trial) -> Arrays:
         """A row per link and moment of the trial's seed, :data:`LINK_COLUMNS`; missing values are NaN."""
-        key = (trial.run.path, "links", str(trial.seed))
-        if key not in self._read:
-            rows = trial.run.links()
-            rows = rows.filter(pc.equal(rows["seed"], pa.scalar(trial.seed)))
-            self._read[key] = {name: _numbers(rows[name]) for name in LINK_COLUMNS}
-        return self._read[key]
+        return self._once(trial, "links", LINK_COLUMNS, trial.run.links, "seed")
 
-    def nodes(self, trial: Trial) -> Columns:
+    def nodes(self, trial: Trial) -> Arrays:
         """A row per node and slot, :data:`NODE_COLUMNS`; none of a run without nodes."""
-        return self._of_network(trial, "nodes", NODE_COLUMNS)
+        return self._once(trial, "nodes", NODE_COLUMNS, trial.run.nodes)
 
-    def hops(self, trial: Trial) -> Columns:
+    def hops(self, trial: Trial) -> Arrays:
         """A row per link between nodes and slot, :data:`HOP_COLUMNS`, likewise."""
-        return self._of_network(trial, "hops", HOP_COLUMNS)
+        return self._once(trial, "hops", HOP_COLUMNS, trial.run.hops)
 
-    def _of_network(self, trial: Trial, name: str, columns: tuple[str, ...]) -> Columns:
-        key = (trial.run.path, name, trial.id)
+    def _once(
+        self,
+        trial: Trial,
+        name: str,
+        columns: tuple[str, ...],
+        read: Callable[[], pa.Table] | None = None,
+        whose: str = "trial",
+    ) -> Arrays:
+        """A trial's rows of a table; of one that is read as a whole those with its id, or its seed, in that column."""
+        of: str | int = trial.seed if whose == "seed" else trial.id
+        key = (trial.run.path, name, str(of))
         if key not in self._read:
-            rows = trial.run.nodes() if name == "nodes" else trial.run.hops()
-            rows = rows.filter(pc.equal(rows["trial"], pa.scalar(trial.id)))
-            self._read[key] = {column: _numbers(rows[column]) for column in columns}
+            rows = read() if read else trial.run.rows(name, trial.id, columns)
+            if read:
+                rows = rows.filter(pc.equal(rows[whose], pa.scalar(of)))
+            found = {column: rows[column].combine_chunks() for column in columns}
+            self._read[key] = {column: each.to_numpy(zero_copy_only=False) for column, each in found.items()}
         return self._read[key]
-
-    def _columns(self, trial: Trial, name: str, columns: tuple[str, ...]) -> Columns:
-        key = (trial.run.path, name, trial.id)
-        if key not in self._read:
-            rows = trial.run.rows(name, trial.id, columns)
-            self._read[key] = {column: _numbers(rows[column]) for column in columns}
-        return self._read[key]
-
-
-def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    values: NDArray[Any] = column.combine_chunks().to_numpy(zero_copy_only=False)
-    return values

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWLEDGE, TOLD_RATES, TRANSFERS, copies, knowledge
 from dstcc.frozen import dataclass
-from dstcc.scenario import engine_config
+from dstcc.scenario import Scenario, Source, TrialSetup, engine_config
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 
 from .shared import TrialSetups
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from dstcc.engine import EngineConfig
     from dstcc.learn.policies.controller import Controller, Policies
-    from dstcc.scenario import Scenario, Source, TrialSetup
 
     from .backends import Backend
 

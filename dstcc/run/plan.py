@@ -15,7 +15,7 @@ from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.notes import notes_on
 from dstcc.scenario.restarts import note_on_restart
-from dstcc.scenario.work import about
+from dstcc.scenario.work import Work, about
 from dstcc.wire import HEADER_BYTES
 
 from .asked import estimates
@@ -27,7 +27,6 @@ from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.controller import Policies
-    from dstcc.scenario.work import Work
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc import version
 from dstcc.algorithms import OWN, TRANSFERS, controller_name, schedulers_of
-from dstcc.engine.config import AGENT
+from dstcc.engine.config import AGENT, EngineConfig, EngineResult, Objects
 from dstcc.engine.restarts import with_restarts
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
-from dstcc.scenario import draw_links, draw_trial, engine_config, rtt_s
+from dstcc.scenario import Scenario, Source, draw_links, draw_trial, engine_config, rtt_s
 from dstcc.wire import ENDS, EPOCH_NS, HEADER_BYTES
 
 from . import guest, host, running, source
@@ -62,9 +62,7 @@ from .programs import programs
 from .transfer import rings
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import EngineConfig, EngineResult, Objects
     from dstcc.learn.policies.controller import Controller
-    from dstcc.scenario import Scenario, Source
     from dstcc.scenario.model import Transport
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.coded.seen import Blocks, Mission
+from dstcc.coded.seen import Blocks, Mission, RepairDecision
 from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.errors import KernelError
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dstcc.arrays import Float64Array
-    from dstcc.coded.seen import RepairDecision
     from dstcc.engine.config import EngineConfig
     from dstcc.learn.policies.controller import Controller
 

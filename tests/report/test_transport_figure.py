@@ -11,12 +11,12 @@ from dstcc.report.figures.transport import MANY, QUANTITIES, lines
 from dstcc.report.model import TrialLink
 
 if TYPE_CHECKING:
-    from dstcc.report.tables import Columns
+    from dstcc.arrays import Arrays
 
 WINDOW, RTT, RATE = QUANTITIES
 
 
-def samples(subflows: int) -> Columns:
+def samples(subflows: int) -> Arrays:
     """Two slots; subflow s of link a has a window of s + 1, an RTT of 2 (s + 1) s and a rate of 10 (s + 1) bit/s.
 
     One more is of link b. The last subflow of a has no RTT yet in the first slot.

@@ -10,11 +10,10 @@ import numpy as np
 
 from dstcc.engine.config import subflow_links
 from dstcc.engine.restarts import with_restarts
-from dstcc.engine.stepper import RUNNING
+from dstcc.engine.stepper import RUNNING, Episodes
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.engine.stepper import Episodes
 
     from .controller import Controller, Watcher
 

@@ -17,14 +17,13 @@ from dstcc.learn.env.beside import beside, named
 from dstcc.learn.env.runner import Runner
 from dstcc.learn.spaces.scales import column
 
-from .controller import Decided
+from .controller import Decided, Watcher
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig, EngineResult, Stepper
 
-    from .controller import Watcher
     from .policy import Policy
 
 SEEN = (

@@ -16,7 +16,7 @@ from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import parse_actions
 
-from .controller import CODED_ACTION, Controller, origin, read_policy
+from .controller import CODED_ACTION, Controller, Watcher, origin, read_policy
 from .network import NETWORKS, Network
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from dstcc.engine import EngineConfig
     from dstcc.scenario import Scenario, Source
 
-    from .controller import Watcher
     from .pilot import TcpPilot
 
 

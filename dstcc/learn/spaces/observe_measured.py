@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.arrays import Float64Array
-from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES, Shown
 from dstcc.learn.paths.measure import ALL, Rates, Units
 
 from .scales import clip
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig
-    from dstcc.engine.stepper import Shown
     from dstcc.learn.paths.captured import Source
 
     from .observe import ObservationSpec

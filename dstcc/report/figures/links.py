@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Arrays
 from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, quantity, unit_for
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from dstcc.report.tables import Columns
 
 MOST_STEPS = 60
 """Of what was delivered: a line of more cannot be read."""
@@ -65,7 +65,7 @@ class Scene:
 
     names: tuple[str, ...]
     """Of the links."""
-    links: dict[str, Columns]
+    links: dict[str, Arrays]
     clock: Unit
     end_s: float
     dates: Clock
@@ -118,13 +118,13 @@ def _end_s(trials: tuple[Trial, ...], tables: Tables) -> float:
     return came * 1.02 or 1.0
 
 
-def _last_s(chunks: Columns, which: Any) -> float:
+def _last_s(chunks: Arrays, which: Any) -> float:
     """When the last of these layers was complete on Earth; 0 where none was."""
     complete = chunks["complete_s"]
     return float(complete[which & np.isfinite(complete)].max(initial=0.0))
 
 
-def _known(links: dict[str, Columns]) -> tuple[str, ...]:
+def _known(links: dict[str, Arrays]) -> tuple[str, ...]:
     """The columns of :data:`CURVES` of which a link has values."""
     return tuple(
         column for column, _ in CURVES if any(np.isfinite(rows[column]).any() for rows in links.values())

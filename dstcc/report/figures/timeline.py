@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Arrays
 from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, unit_for
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
-
-    from dstcc.report.tables import Columns
 
     from .style import Rows
 
@@ -121,7 +120,7 @@ def timeline_figure(
     )
 
 
-def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) -> None:
+def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Arrays, scene: Scene) -> None:
     _delays(panel, chunks, scene)
     _deadline(panel, chunks, scene)
     _strip(strip, chunks, scene.levels, scene.clock, scene.bins)
@@ -136,7 +135,7 @@ def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) 
         quiet_ticks(axes)
 
 
-def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
+def _delays(axes: Axes, chunks: Arrays, scene: Scene) -> None:
     """Grey: first byte sent. Colour: complete, by layer. At the upper edge: later than the axis, or never."""
     capture = chunks["capture_s"] / scene.clock.factor
     sent = (chunks["first_sent_s"] - chunks["capture_s"]) / scene.delay.factor
@@ -157,7 +156,7 @@ def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
         _label_right(axes, "later or never", (1.0, 1.0), "axes fraction", va="bottom", color=MUTED)
 
 
-def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:
+def _deadline(axes: Axes, chunks: Arrays, scene: Scene) -> None:
     """The time after capture at which a chunk is played, if there is one."""
     deadline = (chunks["deadline_s"] - chunks["capture_s"]) / scene.delay.factor
     if not np.isfinite(deadline).any():
@@ -174,7 +173,7 @@ def _label_right(axes: Axes, text: str, at: tuple[float, float], coordinates: An
     axes.annotate(text, at, (5, 0), xycoords=coordinates, textcoords="offset points", fontsize=8, **look)
 
 
-def _strip(axes: Axes, chunks: Columns, levels: tuple[int, ...], clock: Unit, bins: int) -> None:
+def _strip(axes: Axes, chunks: Arrays, levels: tuple[int, ...], clock: Unit, bins: int) -> None:
     """Shares of the levels played, over capture time."""
     base = chunks["layer"] == 0
     capture, played = chunks["capture_s"][base], chunks["played_level"][base]
@@ -220,7 +219,7 @@ def _legend(figure: Figure, levels: tuple[int, ...], columns: int) -> None:
     )
 
 
-def _top(columns: list[Columns]) -> float:
+def _top(columns: list[Arrays]) -> float:
     """Upper end of the delay axis in seconds: all delays, unless they dwarf the playout delay."""
     delays = [c["complete_s"] - c["capture_s"] for c in columns]
     longest = max((float(np.nanmax(d)) for d in delays if np.isfinite(d).any()), default=1.0)
@@ -229,7 +228,7 @@ def _top(columns: list[Columns]) -> float:
     return max(limit, min(longest, limit * BEYOND_DEADLINE) if limit else longest, 1e-3) * HEADROOM
 
 
-def _limits(chunks: Columns, clock: Unit) -> tuple[float, float]:
+def _limits(chunks: Arrays, clock: Unit) -> tuple[float, float]:
     capture = chunks["capture_s"]
     if capture.size == 0:
         return 0.0, 1.0

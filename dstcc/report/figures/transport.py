@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.arrays import Arrays
 from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial, TrialLink
 from dstcc.report.numbers import Unit, quantity, unit_for
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
-
-    from dstcc.report.tables import Columns
 
     from .style import Rows
 
@@ -190,20 +189,20 @@ def _last_deadline_s(trials: tuple[Trial, ...], tables: Tables) -> float:
     return max((float(times[np.isfinite(times)].max(initial=0.0)) for times in due), default=0.0) or math.inf
 
 
-def _clip_rows(samples: Columns, end_s: float) -> Columns:
+def _clip_rows(samples: Arrays, end_s: float) -> Arrays:
     """The rows until ``end_s``; if all are later, the first ones."""
     kept = samples["t_s"] <= max(end_s, float(samples["t_s"].min(initial=math.inf)))
     return {name: values[kept] for name, values in samples.items()}
 
 
-def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
+def _lines(axes: Axes, samples: Arrays, link: str, colour: str, scene: Scene) -> None:
     for line in lines(samples, link, scene.what):
         t, values = _thin(*line)
         t, values = t / scene.clock.factor, values / scene.unit.factor
         axes.plot(t, values, color=colour, linewidth=1.1, drawstyle="steps-pre")
 
 
-def lines(samples: Columns, link: str, what: Quantity) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def lines(samples: Arrays, link: str, what: Quantity) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """The lines of a link: a subflow each, and one for all where there are more than :data:`MANY`."""
     here, values = samples["link"] == link, _values(samples, what)
     subflows = np.unique(samples["subflow"][here])
@@ -220,13 +219,13 @@ def lines(samples: Columns, link: str, what: Quantity) -> Iterator[tuple[NDArray
         yield t, np.where(count > 0, total / (count if what.mean else 1), np.nan)
 
 
-def _values(samples: Columns, what: Quantity) -> NDArray[Any]:
+def _values(samples: Arrays, what: Quantity) -> NDArray[Any]:
     """The quantity as floats; NaN where a sender that only paces reports a window without bound."""
     values: NDArray[Any] = samples[what.key].astype(float)
     return np.where(values > MAX_WINDOW_SEGMENTS, np.nan, values) if what.key == "cwnd_segments" else values
 
 
-def _windowless(samples: Columns) -> str:
+def _windowless(samples: Arrays) -> str:
     """Why there is no line, if there is none."""
     windows = samples["cwnd_segments"]
     if (windows > MAX_WINDOW_SEGMENTS).any():
