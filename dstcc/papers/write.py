@@ -17,6 +17,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
+
 from dstcc.atomic import atomic_write, is_sibling
 from dstcc.errors import InputError
 from dstcc.reading import read_json
@@ -31,13 +33,15 @@ from .cells import engine_digest
 from .figures import draw, standalone
 from .maps import Map
 from .model import Figure, Paper
-from .prose import prose
 from .rows import COLUMNS, PublishedRow, mean_of, metrics_of
 from .verdict import REPRODUCED
 
 MARK, CELLS, FIGURES = "reproduction.json", "cells", "figures"
 SCHEMA = 1
 TEMPLATE = Path(__file__).parent / "page.html"
+BELOW = 1
+"""Its headings stand so many levels lower on the page, where one of the second level is above them."""
+SCROLLED = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
 
 
 def open_folder(folder: Path, paper: Paper) -> None:
@@ -241,3 +245,14 @@ def _page(
         engine=engine_digest()[:12],
         readme=prose(paper.readme),
     )
+
+
+def prose(readme: str) -> str:
+    """A README as a part of the page: the text below its title as HTML. What is HTML in it is shown as text; links of
+    paths, which do not lead anywhere from the page, are their text."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    text = re.sub(r"\A# .*\n", "", readme)
+    text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+    html = reader.render(text)
+    html = html.replace("<table>", SCROLLED).replace("</table>", "</table></div>")
+    return re.sub(r"<(/?)h([1-5])>", lambda tag: f"<{tag[1]}h{int(tag[2]) + BELOW}>", html)

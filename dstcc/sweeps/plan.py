@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dstcc.errors import InputError
+from dstcc.atomic import atomic_write, make_folder
+from dstcc.errors import InputError, RunError
+from dstcc.reading import read_json
 
 from .axes import Axis, shown
 from .pieces import Piece
@@ -21,6 +24,10 @@ from .work import Work, point_words, result_schema
 
 MOST_TOGETHER = 16
 """Trials that a worker is handed at a time."""
+UNITS = "units.json"
+"""What each task of a job array carries: a file in the job's folder, which all nodes see."""
+MOST_UNITS = 1 << 32
+"""Bytes of it."""
 
 
 @dataclass(frozen=True)
@@ -197,3 +204,23 @@ def _cell_value(kind: pa.DataType, value: Any) -> Any:
     if kind == pa.string() and not isinstance(value, str):
         return json.dumps(shown(value), ensure_ascii=False)
     return float(value) if kind == pa.float64() else value
+
+
+def write_units(folder: Path, shares: Sequence[Sequence[Unit]], limit_s: float) -> None:
+    """Write what each task of a job carries; ``limit_s`` is the most that one unit may take."""
+    make_folder(folder)
+    document = {"limit_s": limit_s, "shares": [[unit.words for unit in share] for share in shares]}
+    atomic_write(folder / UNITS, json.dumps(document))
+
+
+def read_units(folder: Path, task: int) -> tuple[list[Unit], float]:
+    """A task's units and their limit; raises :class:`RunError` for a job that is not there or damaged."""
+    path = folder / UNITS
+    try:
+        document = read_json(path, RunError, MOST_UNITS)
+        units = [Unit(int(cell), str(name), str(key)) for cell, name, key in document["shares"][task]]
+        return units, float(document["limit_s"])
+    except FileNotFoundError:
+        raise RunError(f"{path}: no such job") from None
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise RunError(f"{path}: damaged ({error})") from None

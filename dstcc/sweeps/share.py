@@ -17,8 +17,7 @@ from dstcc.errors import DstccError
 from .conduct import Conductor, Swept
 from .executors.local import Local
 from .places import Place
-from .plan import make_plan
-from .tasks import read_units
+from .plan import make_plan, read_units
 from .worker import carrying
 
 CORES = ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dstcc.papers.prose import prose
+from dstcc.papers.write import prose
 
 
 def test_a_readme_becomes_a_part_of_the_page() -> None:

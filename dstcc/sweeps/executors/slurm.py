@@ -20,9 +20,8 @@ from dataclasses import dataclass, field
 from dstcc.errors import DstccError, MissingCapabilityError, RunError
 from dstcc.reading import read_json
 from dstcc.sweeps.places import Place
-from dstcc.sweeps.plan import Unit
+from dstcc.sweeps.plan import Unit, write_units
 from dstcc.sweeps.results import parts_in, read_part
-from dstcc.sweeps.tasks import write_units
 
 from .base import Ended
 
