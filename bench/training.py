@@ -30,7 +30,7 @@ def train_steps_per_s() -> Measured:
 
     A controller's window is 0 or the link's BDP, so that the links are busy.
     """
-    from dstcc.learn.algorithms.off_policy import OffPolicy
+    from dstcc.learn.algorithms.dqn import OffPolicy
     from dstcc.learn.algorithms.recipes import RECIPES
     from dstcc.learn.training.loop import deterministic
     from dstcc.learn.training.state import Training

@@ -24,10 +24,9 @@ from torch import nn
 
 from dstcc.arrays import Arrays, Float32Array
 
-from .dqn import Dqn, Layers, Network
+from .dqn import Dqn, Layers, Network, OffPolicy
 from .learner import Kept, Slot
 from .n_step import NStep
-from .off_policy import OffPolicy
 from .recipe import Task
 from .recipes.iodst_dqn_plus import DelayedDqnSettings
 from .replay import Transitions

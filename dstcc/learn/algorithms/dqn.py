@@ -20,14 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .learner import Kept, Weights
+from dstcc.learn.spaces.branched import branched
+
+from .learner import Kept, Slot, Weights
+from .recipe import Task
 from .recipes.iodst_dqn import DqnSettings
 from .replay import Replay, Transitions
 from .streams import generator
@@ -167,6 +170,54 @@ class Dqn(TorchKept):
     def changed(self) -> Sequence[Changed]:
         """Q and its copy."""
         return Changed("online", self.online, self.optimiser), Changed("target", self.target)
+
+
+class OffPolicy(Kept):
+    """A :class:`Dqn` in a training: random actions grow rarer, and an update is due every so many steps."""
+
+    group = 1
+    KIND: ClassVar[type[Dqn]] = Dqn
+
+    def __init__(self, task: Task) -> None:
+        settings = task.recipe.learner
+        assert isinstance(settings, DqnSettings)
+        action = task.action
+        branches = (action.outputs,) if action.single else branched(action).branches
+        self.recipe, self.settings = task.recipe, settings
+        self.dqn = self._dqn(task, branches)
+
+    def act(
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
+    ) -> NDArray[np.int64]:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        return self.dqn.act(observations, self.recipe.epsilon_at(step))
+
+    def take(self, slot: Slot, step: int) -> float | None:
+        """Remember, and make the updates that are due."""
+        self.dqn.remember(self._transitions(slot))
+        loss = None
+        for _ in range(self.recipe.updates_due(step) if len(self.dqn.replay) else 0):
+            loss = self.dqn.learn()
+        return loss
+
+    def _dqn(self, task: Task, branches: tuple[int, ...]) -> Dqn:
+        return self.KIND(task.observation.size, branches, self.settings, seed=task.seed, device=task.device)
+
+    def _transitions(self, slot: Slot) -> Transitions:
+        """A transition a step. An episode that was cut off counts with the value of its last observation."""
+        return slot.transitions(self.settings.discount, slot.terminated)
+
+    def exploration(self, step: int) -> float:
+        """Share of random actions."""
+        return self.recipe.epsilon_at(step)
+
+    def weights(self) -> Weights:
+        """A chain of layers."""
+        return self.dqn.online.weights()
+
+    def parts(self) -> dict[str, Kept]:
+        """The DQN is all there is."""
+        return {"": self.dqn}
 
 
 def _arrays(layer: nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from dstcc.engine.stepper import EPISODE_VALUES
-from dstcc.learn.algorithms import ddpg, delayed_dqn, dqn, mpquic, off_policy, ppo, qtable, rollouts, torches
+from dstcc.learn.algorithms import ddpg, delayed_dqn, dqn, mpquic, ppo, qtable, rollouts, torches
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipe import Recipe
 from dstcc.learn.algorithms.recipes import RECIPES, Task
@@ -370,7 +370,7 @@ def test_an_off_policy_learner_remembers_first_and_learns_as_often_as_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     learner, _ = make("iodst-dqn", discount=0.75)
-    assert isinstance(learner, off_policy.OffPolicy)
+    assert isinstance(learner, dqn.OffPolicy)
     learner.recipe = replace(
         learner.recipe, warm_up=8, learn_every=2, episodes=4, epsilon=(1.0, 0.0), epsilon_steps=8
     )

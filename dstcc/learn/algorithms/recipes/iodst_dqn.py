@@ -13,7 +13,7 @@ from dstcc.learn.spaces.actions import PAPER_WINDOWS
 class DqnSettings(Settings):
     """What a DQN learner is made of."""
 
-    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.off_policy:OffPolicy"
+    LEARNER: ClassVar[str] = "dstcc.learn.algorithms.dqn:OffPolicy"
 
     RETIRED: ClassVar[dict[str, Any]] = {
         "dueling": False,
