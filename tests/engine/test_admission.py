@@ -201,3 +201,30 @@ def test_no_pass_after_the_missions_end_is_counted_on(ends_s: float | None) -> N
     else:
         assert base > 0.98
         assert upper < 0.15
+
+
+def test_where_the_base_layer_does_not_fit_chunks_are_sent_whole() -> None:
+    """1.6 and twice 0.2 of the link: a byte of all three is worth 6 / 2.0, one of the base layer 3 / 1.6."""
+    objects = video(1.6, 0.2, 0.2)
+    result = trial(objects)
+    shares = in_time(result, objects)
+    assert min(shares) > 0.43
+    assert max(shares) < 0.6
+    done = (result.objects.complete_ns >= 0).reshape(-1, 3)
+    assert np.mean(done[:, 2] >= done[:, 0]) > 0.9
+
+
+def test_where_upper_layers_are_worth_no_more_base_layers_go_first() -> None:
+    objects = video(1.5, 1.0, 0.5)
+    base, *others = in_time(trial(objects), objects)
+    assert base > 0.6
+    assert max(others) < 0.06
+
+
+def test_what_would_be_given_up_when_it_is_nearly_sent_is_not_begun() -> None:
+    """Chunks of ten seconds, 1.06 times what two links carry, of which one is 25 s further: without a plan each is late
+    by little, and none is there."""
+    objects = video(1.06, seconds=1500, chunk_s=10, playout_s=1.2 * RTT_S)
+    half = link(RATE_BPS / 2, RTT_S, queue_bytes=10**7)
+    result = trial(objects, half, replace(half, delay_ns=(ns(RTT_S / 4),)))
+    assert in_time(result, objects)[0] > 0.8

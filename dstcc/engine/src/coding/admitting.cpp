@@ -35,6 +35,7 @@ void CodedSendingEnd::plan_ahead() {
     const std::vector<double> comes = released_rates();
     const double asked = std::accumulate(comes.begin(), comes.end(), 0.0);
     note_overload(asked);
+    rank_apart();
     if (nothing_to_choose(interval, asked)) return admission_.forget();
     if (!look_over_contacts(admission_)) return;
     for (std::size_t first = 0, last = 0; first < map_.layers(); first = ++last) {
@@ -45,6 +46,8 @@ void CodedSendingEnd::plan_ahead() {
         if (last > first) {
             admission_ = before;
             admit_layers(first, last);
+            std::fill(ranks_.begin() + static_cast<std::ptrdiff_t>(first),
+                      ranks_.begin() + static_cast<std::ptrdiff_t>(last) + 1, first);
         }
         admission_.expect(std::accumulate(comes.begin() + static_cast<std::ptrdiff_t>(first),
                                           comes.begin() + static_cast<std::ptrdiff_t>(last) + 1, 0.0));
@@ -154,6 +157,9 @@ double CodedSendingEnd::with_repair() const {
     return 1 + (source_payload_ > 0 ? static_cast<double>(repair_payload_) / static_cast<double>(source_payload_) : 0);
 }
 
+// No layers go together.
+void CodedSendingEnd::rank_apart() { std::iota(ranks_.begin(), ranks_.end(), std::size_t{0}); }
+
 // Up to which layer a byte of all of these is worth the most. Where not all of the first can be sent, those go together: fewer chunks, and more
 // of each.
 std::size_t CodedSendingEnd::last_worth(std::size_t first) const {
@@ -176,7 +182,8 @@ bool CodedSendingEnd::admit_layers(std::size_t from, std::size_t to) {
         return !layers_[object].given_up && layers_[object].offset == 0 && !there(object);
     };
     const auto wire_left = [&](std::uint32_t object) {
-        return static_cast<double>(with_headers(objects_.payload_bytes[object] - layers_[object].offset)) * with_repair();
+        return static_cast<double>(with_headers(objects_.payload_bytes[object] - layers_[object].offset)) *
+               with_repair();
     };
     const auto leaves = [&](std::uint32_t object) {
         return objects_.deadline_ns[object] - std::max(behind(object, least_light_ns_), early_ns_);

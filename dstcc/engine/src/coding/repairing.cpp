@@ -15,7 +15,7 @@ constexpr int kMostRounds = 4;                         // round trips that are c
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
-constexpr double kAllAlong = 0.125;                     // of all packets
+constexpr double kAllAlong = 0.125;                    // of all packets
 constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
 
 }  // namespace

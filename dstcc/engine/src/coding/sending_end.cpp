@@ -28,6 +28,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       length_ns_(blocks.blocks(), 0),
       repaired_(blocks.layers(), 0),
       released_bytes_(blocks.layers(), 0),
+      ranks_(blocks.layers()),
       lately_(blocks.layers(), 0),
       levels_(by_layer_ ? 2 * blocks.layers() : 1),
       deferred_(objects_.size(), 0),
@@ -55,6 +56,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
             length_ns_[block] = when[last] - when[first];
         }
     }
+    rank_apart();
     ask();
 }
 

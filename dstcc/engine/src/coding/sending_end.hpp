@@ -7,7 +7,8 @@
 //             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
 //             layer is not waited for by all below it
 //   admitted  where not all that waits can be sent in time, what fits into the contacts of the plan, lower layers first (coding/admission.hpp).
-//             The rest goes when nothing admitted waits
+//             The rest goes when nothing admitted waits. Where not all of the lowest layer fits and a byte of it with layers above it is
+//             worth more than one of its own, these go together, with one turn: fewer chunks, and more of each
 //   closed    a block whose members were all released and sent or given up: its k is known, and its r repair packets wait
 //             (a share of k, rounded up, or `auto`)
 //   repair    goes before the source packets of its layer; over the link of most of its block (`same`), another (`other`), or
@@ -67,10 +68,10 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-    bool guessed = false;  // of some of its packets nobody says which arrived
-    float share = 0;       // of losses, that its repair was planned for
+    bool guessed = false;           // of some of its packets nobody says which arrived
+    float share = 0;                // of losses, that its repair was planned for
     LossHeard::Shares shares = {};  // by each memory, when it was closed
-    float left = 1;        // by fresh packets, of what repair does not bring back; as of when it was planned first
+    float left = 1;  // by fresh packets, of what repair does not bring back; as of when it was planned first
 };
 
 // Of a code word, in blocks of several.
@@ -245,6 +246,7 @@ private:
     std::vector<double> released_rates();
     std::int64_t with_headers(std::int64_t payload) const;
     double with_repair() const;
+    void rank_apart();
     std::size_t last_worth(std::size_t first) const;
     bool admit_layers(std::size_t first, std::size_t last);
     void close_in_time(std::size_t layer, Time notice);
@@ -308,7 +310,7 @@ private:
     }
     // Added to a release: a level's turn.
     Time turn_after(std::size_t level) const {
-        if (level < map_.layers()) return static_cast<Time>(level) * gap_ns_;
+        if (level < map_.layers()) return static_cast<Time>(ranks_[level]) * gap_ns_;
         return kNever / 4 + static_cast<Time>(level - map_.layers()) * (kNever / 4 / static_cast<Time>(map_.layers()));
     }
 
@@ -416,6 +418,7 @@ private:
     std::size_t turn_ = 0;  // `spread`: whose repair packet is next
     std::size_t released_ = 0;
     std::vector<double> released_bytes_;            // by layer
+    std::vector<std::size_t> ranks_;                // by layer: the lowest of those that it goes together with
     std::size_t lately_from_ = 0, lately_end_ = 0;  // of these objects
     std::vector<std::int64_t> lately_;              // by layer: bytes on the wire, without repair
     std::vector<Level> levels_;                     // of the layers what is admitted, then of each what is not
@@ -427,11 +430,11 @@ private:
     Time early_ns_ = 0;                      // before its deadline, what is admitted leaves so much sooner than it must
     double wasted_ = 0;                      // see note_waste(); as of the last
     Time wasted_at_ns_ = 0;
-    bool layers_steered_ = false;            // somebody outside has left layers out
-    bool meets_others_ = false;              // a queue further on was seen
-    std::vector<std::uint32_t> held_;        // what waits for an answer whether it is there; rising
-    std::vector<std::uint8_t> holds_;        // by object: whether it is asked for; none where nothing is
-    SubflowSet answered_ = 0;                // of which an answer came
+    bool layers_steered_ = false;      // somebody outside has left layers out
+    bool meets_others_ = false;        // a queue further on was seen
+    std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
+    std::vector<std::uint8_t> holds_;  // by object: whether it is asked for; none where nothing is
+    SubflowSet answered_ = 0;          // of which an answer came
     std::vector<LayerSending> layers_;
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost

@@ -37,7 +37,7 @@ struct TcpState {
     Time spare_ns = kNever;  // likewise: from a release to its deadline, less light
     Time gap_ns = 0, until_gap_ns = kNever;  // likewise: the plan's next outage, and the time until it begins
     Time ahead_ns = 0;  // likewise: the wait of what is sent now in a downstream queue, where the control measures one
-    Time far_wait_ns = -1;  // likewise: of the newest that arrived, in such queues; -1: not measured
+    Time far_wait_ns = -1;                     // likewise: of the newest that arrived, in such queues; -1: not measured
     bool far_found = false, far_full = false;  // likewise: whether it does, and whether that queue takes no more
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
