@@ -294,7 +294,7 @@ def test_a_queue_further_on_over_one_of_two_paths_sets_layers_a_third_of_their_t
     # More is asked for than both carry, so that each layer goes when it must: 150 s after its capture, or a gap earlier
     # for each layer above it. 200 s less light are 150 s, a gap is a third of them; else it is a block's 10 s.
     behind = relayed(far(), RATE_BPS / 2, int(RATE_BPS / 2 / 8 * RTT_S / 2), at=0.9)
-    objects = live(900, tuple(int(load * CARRIED) for load in (0.4, 0.3, 0.3)), playout_s=2 * RTT_S)
+    objects = live(900, tuple(int(load * CARRIED) for load in (0.35, 0.3, 0.2)), playout_s=2 * RTT_S)
     result = trial((behind, far(RATE_BPS / 4)), objects, block_s=10, repair=(), drop_late=True)
     sent = (result.objects.first_sent_ns >= 0) & (objects.release_ns > ns(5 * RTT_S))
     waited = (result.objects.first_sent_ns - objects.release_ns) / S
