@@ -96,7 +96,7 @@ def _apart(value: float, published: float, *before: str) -> str:
     factor = max(ratio, 1 / ratio) if ratio > 0 else 0.0
     if not factor:
         return NOT
-    size = "∞" if not isfinite(factor) else f"{factor:,.0f}" if factor >= 9.95 else f"{factor:.1f}"
+    size = "∞" if not isfinite(factor) else f"{factor:,.0f}" if round(factor, 1) >= 10 else f"{factor:.1f}"
     said = ", ".join((*before, f"{LARGER if ratio > 1 else SMALLER} {size}"))
     return said if factor <= FACTOR else f"{NOT}: {said}"
 
