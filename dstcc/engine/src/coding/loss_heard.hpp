@@ -117,9 +117,11 @@ public:
     }
     // More than any channel loses for so long: storage overflows.
     bool overflows() const { return share_ > kOverflows; }
+    // Nearly all: an outage.
+    bool stops() const { return share_ > kStops; }
 
 private:
-    static constexpr double kPackets = 64, kNone = 1e-6, kOverflows = 0.25;
+    static constexpr double kPackets = 64, kNone = 1e-6, kOverflows = 0.25, kStops = 0.75;
     double share_ = 0;
 };
 

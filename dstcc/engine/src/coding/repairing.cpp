@@ -91,10 +91,10 @@ bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
     return over.clock.waits_there(sent) > 0 || (over.lately.overflows() && !flows_on(over));
 }
 
-// What arrives has hardly waited further on, so that none of its own fills storage there, and so much was lost all along.
+// No other path of this sender fills storage further on, what arrives has hardly waited there, and so much was lost all along, but never all.
 bool CodedSendingEnd::flows_on(const Subflow& over) {
     const Time wait = over.flight.tcp().far_wait_ns;
-    return wait >= 0 && wait <= kFlowsOn * over.out.slot_ns() &&
+    return wait >= 0 && wait <= kFlowsOn * over.out.slot_ns() && !over.storage.shared() && !over.lately.stops() &&
            LossHeard::of_path(over.heard, over.heard_lost) > kAllAlong;
 }
 

@@ -21,6 +21,7 @@ class StorageSeen {
 public:
     // Others of the sender pass the nodes.
     void share() { share_ = kShared; }
+    bool shared() const { return share_ < 1; }
     // Bytes that were sent to a stay.
     void send(const Stay& stay, double bytes) {
         if (Seen* seen = find(at(stay), stay.until)) seen->sent += bytes;
