@@ -222,8 +222,8 @@ def test_where_upper_layers_are_worth_no_more_base_layers_go_first() -> None:
 
 
 def test_what_would_be_given_up_when_it_is_nearly_sent_is_not_begun() -> None:
-    """Chunks of ten seconds, 1.2 times what two links carry, of which one is 25 s further: without a plan a third is given
-    up when it is nearly sent."""
+    """Chunks of ten seconds, 1.2 times what two links carry, of which one is 25 s further: without a plan a third is
+    given up when it is nearly sent."""
     objects = video(1.2, seconds=1500, chunk_s=10, playout_s=1.2 * RTT_S)
     half = link(RATE_BPS / 2, RTT_S, queue_bytes=10**7)
     result = trial(objects, half, replace(half, delay_ns=(ns(RTT_S / 4),)))
