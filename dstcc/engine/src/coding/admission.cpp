@@ -82,10 +82,14 @@ void Admission::begin_layer() {
         before += admitted_[i];
         spare_[i] -= before;
     }
-    admitted_.assign(at_.size(), 0);
-    total_ = 0;
+    begin_layer_again();
     least_ = spare_;
     for (std::size_t i = at_.size() - 1; i-- > 0;) least_[i] = std::min(least_[i], least_[i + 1]);
+}
+
+void Admission::begin_layer_again() {
+    admitted_.assign(at_.size(), 0);
+    total_ = 0;
 }
 
 bool Admission::admit(Time deadline, double bytes) {

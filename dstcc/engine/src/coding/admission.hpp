@@ -42,6 +42,7 @@ public:
     bool begin(Time now, Time shortest, Time longest, Time ends, const std::vector<Path>& paths);
     // A layer; then what waits of it, the oldest first; then its future.
     void begin_layer();
+    void begin_layer_again();  // nothing of it is admitted
     bool admit(Time deadline, double bytes);
     void take(Time deadline, double bytes);  // whether it fits or not
     void expect(double bytes_per_ns);

@@ -40,11 +40,10 @@ void CodedSendingEnd::plan_ahead() {
     if (!look_over_contacts(admission_)) return;
     for (std::size_t first = 0, last = 0; first < map_.layers(); first = ++last) {
         admission_.begin_layer();
-        const Admission before = admission_;
         const bool all = admit_layers(first, first);
         last = all ? first : last_worth(first);
         if (last > first) {
-            admission_ = before;
+            admission_.begin_layer_again();
             admit_layers(first, last);
             std::fill(ranks_.begin() + static_cast<std::ptrdiff_t>(first),
                       ranks_.begin() + static_cast<std::ptrdiff_t>(last) + 1, first);

@@ -113,8 +113,9 @@ public:
             tcp.far_wait_ns = -1;
         } else if (sample.sent_ns >= 0 && queue_->known()) {
             const Time own = own_wait(tcp, sample.sent_ns, share_at(now, sample.behind));
-            tcp.far_wait_ns = std::max<Time>(tcp.one_way_ns - tcp.light_ns - own, 0);
-            far_.hear(sample.sent_ns, tcp.one_way_ns - tcp.light_ns - own, static_cast<double>(sample.acked_bytes));
+            const Time wait = tcp.one_way_ns - tcp.light_ns - own;
+            tcp.far_wait_ns = std::max<Time>(wait, 0);
+            far_.hear(sample.sent_ns, wait, static_cast<double>(sample.acked_bytes));
         }
         tcp.far_full = far_.full();
         if (sample.acked_sacked > 0) heard_ns_ = now;
