@@ -98,11 +98,7 @@ class ReferenceFurtherOn:
         packet: Float64Array,
         overhead: Float64Array,
     ) -> Float64Array:
-        """Take in a slot of a stepper's values; the limits, (K, subflows), infinite where no such queue is known.
-
-        ``shown``: the rates that the sender's own queues show. ``slot_s``, ``packet`` (bytes of a full one) and
-        ``overhead`` (bytes on the wire per byte of payload) are (K, 1).
-        """
+        """As :meth:`dstcc.learn.paths.further_on.FurtherOn.update`."""
         srtt_s = values[..., VALUE["srtt_s"]]
         light_s = np.maximum(2 * values[..., VALUE["one_way_s"]], 1e-9)
         self._slot[rows] += 1
