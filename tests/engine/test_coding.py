@@ -771,12 +771,12 @@ def test_a_loss_that_can_be_answered_twice_is_answered_by_fewer_packets(playout_
 @pytest.mark.parametrize("lost", [1, 2, 4, 6])
 def test_the_last_fresh_packets_of_a_block_are_enough_together(lost: int) -> None:
     """Of twenty packets every other one is lost, known one after another, with no time for a second answer: fewer than
-    so many of all that answer arrive once in a hundred times, at the share of the last loss, (3 + m) / (100 + 2 m)."""
+    so many of all that answer arrive in 0.3 / 20 of all times, at the share of the last loss, (3 + m) / (100 + 2 m)."""
     drops = tuple((number, 1) for number in range(1, 2 * lost, 2))
     on = link(rate_bps=1.2e6, rtt_s=4.0, drops=drops)
     coded = run(live(1, (20 * MSS,), playout_s=7.0), on, repair=(0.0,), chunks=1, drop_late=True).coding
     assert coded is not None
-    assert coded.repair_packets[0] == parts.fresh(lost, (3 + lost) / (100 + 2 * lost))
+    assert coded.repair_packets[0] == parts.fresh(lost, (3 + lost) / (100 + 2 * lost), 0.3 / 20)
 
 
 def test_the_last_fresh_packets_are_for_what_paths_lose_that_are_heard() -> None:

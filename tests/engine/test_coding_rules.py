@@ -173,18 +173,16 @@ def test_fresh_packets_are_too_few_once_in_a_hundred_times(missing: int, share: 
 
 
 @pytest.mark.parametrize(
-    ("share", "again", "packets"),
+    ("share", "rarely", "packets"),
     [
-        (0.09, False, 2),  # 0.0081
-        (0.09, True, 1),
-        (0.5, True, 1),
-        (0.6, True, 2),  # of two both are lost 0.36 times
+        (0.09, 0.01, 2),  # 0.0081
+        (0.09, 0.1, 1),
+        (0.5, 0.5, 1),
+        (0.6, 0.5, 2),  # of two both are lost 0.36 times
     ],
 )
-def test_fresh_packets_that_can_be_sent_again_may_be_too_few_every_other_time(
-    share: float, again: bool, packets: int
-) -> None:
-    assert coding.fresh(1, share, again) == packets
+def test_fresh_packets_are_too_few_as_rarely_as_is_asked(share: float, rarely: float, packets: int) -> None:
+    assert coding.fresh(1, share, rarely) == packets
 
 
 def arrive(n: int, lost: int, share: Fraction) -> Fraction:

@@ -224,8 +224,8 @@ void bind_coding(py::module_& engine) {
         py::arg("words") = 1);
     m.def(
         "fresh",
-        [](std::int64_t missing, double share, bool again) { return RepairRule().fresh(missing, share, again); },
-        py::arg("missing"), py::arg("share"), py::arg("again") = false);
+        [](std::int64_t missing, double share, double rarely) { return RepairRule().fresh(missing, share, rarely); },
+        py::arg("missing"), py::arg("share"), py::arg("rarely") = 1e-2);
     m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("left") = 1.0,
           py::arg("sure") = std::numeric_limits<double>::infinity());
     py::class_<LtpRule>(m, "LtpRule")

@@ -6,8 +6,6 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kRarely = 1e-2;       // fresh packets are too few
-constexpr double kOften = 0.5;         // the same where there is time for more of them
 constexpr double kNegligible = 1e-12;  // of a probability
 constexpr std::int64_t kFew = 8;       // groups in a block, of packets that are lost together
 constexpr double kSteady = 1e-3;       // of phi beyond 1: less is a binomial's
@@ -169,9 +167,8 @@ bool RepairRule::is_enough(std::int64_t n, std::int64_t missing, double share, d
 }
 
 // The more are sent, the more arrive: the least number is between one that is too few and one that is enough.
-std::int64_t RepairRule::fresh(std::int64_t missing, double share, bool again) {
+std::int64_t RepairRule::fresh(std::int64_t missing, double share, double rarely) {
     share = std::min(share, kMostShare);
-    const double rarely = again ? kOften : kRarely;
     std::int64_t few = missing - 1, enough = 4 * missing + 16;
     while (enough - few > 1) {
         const std::int64_t n = few + (enough - few) / 2;

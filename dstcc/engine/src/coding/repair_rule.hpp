@@ -59,9 +59,8 @@ public:
     double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
         return left_by(layer, repair, share, bursts).lost;
     }
-    // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most; every other time where there is
-    // time for more of them `again`.
-    std::int64_t fresh(std::int64_t missing, double share, bool again = false);
+    // The least number of packets of which fewer than `missing` arrive no more often than `rarely`.
+    std::int64_t fresh(std::int64_t missing, double share, double rarely);
 
 private:
     struct Step {

@@ -11,6 +11,9 @@ namespace {
 
 constexpr float kRisen = 1.25F;                        // losses: repair is planned again
 constexpr double kLeft[kRounds + 1] = {1, 0.1, 1e-3};  // by so many round trips of fresh packets
+constexpr double kOften = 0.5;                         // fresh packets are too few, where there is time for more
+constexpr double kRarely = 3e-2;                       // the last of them
+constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
@@ -422,10 +425,18 @@ double CodedSendingEnd::share_ahead() const {
     return all > 0 ? std::min(losses_.share(), lost / all) : losses_.share();
 }
 
+// How often fresh packets may be too few, which loses all of a block: the less often the less of it one more packet is, but where layers take
+// each other's place.
+double CodedSendingEnd::rarely_too_few(const BlockSending& block) const {
+    if (admission_.later() > 0) return kRarely;
+    return std::min(kRarely, kRarelyInAll / static_cast<double>(block.source));
+}
+
 // Does it lack packets that are worth sending? The last that can be in time are enough together, however one after another they are asked for.
 void CodedSendingEnd::review(std::uint32_t number) {
     BlockSending& block = sent_[number];
     if (block.over) return;
+    const double rarely = rarely_too_few(block);
     for (std::uint32_t w = 0; w < map_.words(number); ++w) {
         const Supply word = supply(number, w);
         std::uint32_t& last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
@@ -434,10 +445,10 @@ void CodedSendingEnd::review(std::uint32_t number) {
         if (!reachable(last_deadline(number, true))) return end(number);
         const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
         if (round_trips(deadline, ~SubflowSet{0}) > 0) {
-            if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), true), word.room));
+            if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), kOften), word.room));
             continue;
         }
-        const std::int64_t more = std::min(rule_.fresh(lacks + last, share_ahead()) - last, word.room);
+        const std::int64_t more = std::min(rule_.fresh(lacks + last, share_ahead(), rarely) - last, word.room);
         if (more > 0) last += static_cast<std::uint32_t>(more);
         want(number, w, more);
     }

@@ -345,6 +345,7 @@ private:
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
+    double rarely_too_few(const BlockSending& block) const;
     void review(std::uint32_t block);
     void want(std::uint32_t block, std::uint32_t word, std::int64_t packets);
     void want_spread(std::uint32_t block, std::int64_t packets);
