@@ -781,7 +781,7 @@ def test_the_last_fresh_packets_of_a_block_are_enough_together(lost: int) -> Non
 
 def test_the_last_fresh_packets_are_for_what_paths_lose_that_are_heard() -> None:
     """One path loses half of 160 packets and is silent from 31.3 s on; the other loses one of 450, later. At the share
-    of both, a seventh, three would go for it; one goes, lost once in 180 times."""
+    of both, a seventh, two would go for it; one goes, lost once in 180 times."""
     half = tuple((number, 1) for number in range(0, 300, 2))
     silent = link(rate_bps=1.2e6, rtt_s=3.0, drops=half, unannounced_ns=((ns(31.3), ns(1000)),))
     other = link(rate_bps=1.2e6, rtt_s=4.0, drops=((455, 1),))

@@ -80,13 +80,19 @@ bool CodedSendingEnd::never_away() const {
                        [](const Subflow& subflow) { return subflow.plan->down().outages().empty(); });
 }
 
+// Does the plan have no place for something that waits?
+bool CodedSendingEnd::leaves_out() const {
+    for (std::size_t l = map_.layers(); l < levels_.size(); ++l)
+        if (!levels_[l].objects.empty()) return true;
+    return false;
+}
+
 // Over links that the plan never calls away: all that waits leaves before the next plan, or the links carry about what the
 // source asks for. Then it is losses that make some of it late, and by their deadlines blocks are repaired in time; the less so the more
 // round trips there are for repair.
 bool CodedSendingEnd::nothing_to_choose(Time interval, double asked) const {
     if (!never_away()) return false;
-    for (std::size_t layer = 0; layer < map_.layers(); ++layer)
-        if (!levels_[map_.layers() + layer].objects.empty()) return false;
+    if (leaves_out()) return false;
     if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
     if (early_ns_ > 0 || stored_ || wasted_ > kMostWasted * rate_ * static_cast<double>(longest_wait_ns_)) return false;
     const double rtts =

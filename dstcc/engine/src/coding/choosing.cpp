@@ -166,6 +166,25 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_source(const Level& level, Subfl
     return {quickest(fitting(ready, *found)), *found, kNoBlock};
 }
 
+SubflowSet CodedSendingEnd::up(SubflowSet set) const {
+    SubflowSet up = 0;
+    for (; set != 0; set &= set - 1)
+        if (const auto s = static_cast<std::size_t>(lowest(set)); subflows_[s].up) insert(up, s);
+    return up;
+}
+
+// Of these, without those that lose much more than another does.
+SubflowSet CodedSendingEnd::losing_least(SubflowSet set) const {
+    double least = 1;
+    for (SubflowSet all = set; all != 0; all &= all - 1)
+        least = std::min(least, loses_of(static_cast<std::size_t>(lowest(all))));
+    SubflowSet losing_least = 0;
+    for (; set != 0; set &= set - 1)
+        if (const int s = lowest(set); loses_of(static_cast<std::size_t>(s)) - least <= kMuchMore)
+            insert(losing_least, static_cast<std::size_t>(s));
+    return losing_least;
+}
+
 // The subflow for a repair packet of that block, of those that are ready; -1: it waits for another. One that is too late for a
 // part which another could still bring back is passed over.
 int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
@@ -173,6 +192,9 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const Time deadline = next_deadline(number, only_fresh(block), earliest(open_));
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
+    if (const SubflowSet all = in_time(up(open_), deadline), good = losing_least(all);
+        coding_.automatic && action_.place < 0 && good != all && !leaves_out())
+        return (timely & good) != 0 ? quickest(timely & good) : -1;
     if (place() == RepairPlace::kSpread) {
         const SubflowSet from = turn_ < subflows_.size() ? timely >> turn_ << turn_ : SubflowSet{0};
         return lowest(from != 0 ? from : timely);

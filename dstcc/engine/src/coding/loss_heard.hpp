@@ -71,7 +71,7 @@ public:
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
-    static constexpr double kPrior = 100, kPriorLost = 3, kFar = 8;
+    static constexpr double kPrior = 100.0 / 3, kPriorLost = 1, kFar = 8;
     static constexpr int kBlocks = 200;
     static constexpr std::size_t kFirst = 2;
     struct Memory {

@@ -67,7 +67,6 @@ RepairRule::Left RepairRule::left_by(const PlannedLayer& layer, std::int64_t rep
 
 std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
                                            const LossHeard& losses, double sure) {
-    const double share = std::min(losses.share(), kMostShare);
     std::vector<std::vector<Step>> steps(layers.size());
     std::vector<std::size_t> at(layers.size(), 0);
     double all = 0;
@@ -76,6 +75,7 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         const auto weight = static_cast<double>(layers.size() - m);
         if (layer.source > 0) all += weight;
         const auto source = static_cast<double>(layer.source);
+        const double share = std::min(layer.share < 0 ? losses.share() : layer.share, kMostShare);
         const double bursts =
             std::max(losses.bursts(), 1 + (source - 1) / (sure / std::min(share, LossHeard().share()) + 1));
         const double mean = source * share / (1 - share);

@@ -45,6 +45,7 @@ struct PlannedLayer {
     std::int64_t most_repair = 0;          // of the code
     std::uint32_t words = 1;               // that its block is interleaved of
     double left = 1;                       // u: of what repair does not bring back, by fresh packets neither
+    double share = -1;                     // of its losses; -1: as of all packets
 };
 
 class RepairRule {

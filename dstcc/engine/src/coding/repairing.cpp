@@ -16,7 +16,7 @@ constexpr double kRarely = 3e-2;                       // the last of them
 constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kUnproven = 1.15;                     // of the source's bytes
-constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
+constexpr double kSure = 0.25;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
 constexpr double kAllAlong = 0.125;                    // of all packets
 constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
@@ -242,6 +242,7 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     const BlockSending& block = sent_[number];
     PlannedLayer layer;
     layer.left = block.left;
+    layer.share = share_of(number);
     std::int64_t largest = 0;
     for (std::uint32_t i = 0; i < map_.size(number); ++i) {
         const std::uint32_t object = map_.member(number, i);
@@ -316,7 +317,7 @@ int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
 // insured: where a fresh packet, which leaves a round trip behind the lost one, always comes too late. As kRisen, for laws with reports.
 double CodedSendingEnd::sure() const {
     const Time light = least_light_ns_;
-    if (!deadlines_ || longest_wait_ns_ >= 3 * light || !subflows_[0].flight.wants_reports())
+    if (!deadlines_ || (longest_wait_ns_ >= 3 * light && speaking() != 0) || !subflows_[0].flight.wants_reports())
         return std::numeric_limits<double>::infinity();
     const auto heard = static_cast<double>(std::max<Time>(last_heard_ns_ - first_heard_ns_, 0));
     return kSure * (1 + heard / (2 * static_cast<double>(light)));
@@ -381,7 +382,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
             more = std::min(more, room(first + m));
             if (more <= 0) continue;
             block.planned += static_cast<std::int32_t>(more);
-            want_spread(first + m, more);
+            want_spread(first + m, more, is_last(first + m));
         }
     }
 }
@@ -414,15 +415,39 @@ void CodedSendingEnd::plan_again() {
     }
 }
 
-// What was lost lately, or of the paths of which something is heard, whichever is less: what a path lost while it was dark is not lost again.
+// Of repair to come: what was lost lately, or of the paths of which something is heard, whichever is less: what a path lost while it was dark
+// is not lost again. Where paths lose unlike shares it goes over those that lose the least.
 double CodedSendingEnd::share_ahead() const {
     double lost = 0, all = 0;
-    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+    for (SubflowSet set = losing_least(up(heard() & ~giving_way_)); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         all += subflows_[s].flight.rate();
         lost += loses(s);
     }
-    return all > 0 ? std::min(losses_.share(), lost / all) : losses_.share();
+    if (all <= 0) return losses_.share();
+    return alike() ? std::min(losses_.share(), lost / all) : lost / all;
+}
+
+// Whether what a block is sent now is its last: what is lost of that is known too late.
+bool CodedSendingEnd::is_last(std::uint32_t number) {
+    return round_trips(next_deadline(number, true, now_ + least_light_ns_), ~SubflowSet{0}) == 0;
+}
+
+// Where paths lose unlike shares, of a block's losses: by what those lose over which its packets went, or will go; else -1.
+double CodedSendingEnd::share_of(std::uint32_t number) const {
+    if (alike()) return -1;
+    double sent = 0, lost = 0, ahead = 0, ahead_lost = 0;
+    for (SubflowSet set = heard(); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        const double went = over_[number * subflows_.size() + s];
+        sent += went;
+        lost += went * loses_of(s);
+        if (contains(giving_way_, s)) continue;
+        ahead += subflows_[s].flight.rate();
+        ahead_lost += loses(s);
+    }
+    if (sent > 0) return lost / sent;
+    return ahead > 0 ? ahead_lost / ahead : -1;
 }
 
 // How often fresh packets may be too few, which loses all of a block: the less often the less of it one more packet is, but where layers take
@@ -439,28 +464,26 @@ void CodedSendingEnd::review(std::uint32_t number) {
     const double rarely = rarely_too_few(block);
     for (std::uint32_t w = 0; w < map_.words(number); ++w) {
         const Supply word = supply(number, w);
-        std::uint32_t& last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
+        const std::int64_t last = interleaved(number) ? words_[map_.word(number, w)].last : block.last;
         const std::int64_t lacks = std::int64_t{word.needs} - word.coming;
         if (lacks + last <= 0) continue;
         if (!reachable(last_deadline(number, true))) return end(number);
-        const Time deadline = next_deadline(number, true, now_ + least_light_ns_);
-        if (round_trips(deadline, ~SubflowSet{0}) > 0) {
-            if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, losses_.share(), kOften), word.room));
+        if (!is_last(number)) {
+            if (lacks > 0) want(number, w, std::min(rule_.fresh(lacks, share_ahead(), kOften), word.room), false);
             continue;
         }
         const std::int64_t more = std::min(rule_.fresh(lacks + last, share_ahead(), rarely) - last, word.room);
-        if (more > 0) last += static_cast<std::uint32_t>(more);
-        want(number, w, more);
+        want(number, w, more, true);
     }
 }
 
 // The words have as many each, or one more.
-void CodedSendingEnd::want_spread(std::uint32_t number, std::int64_t packets) {
+void CodedSendingEnd::want_spread(std::uint32_t number, std::int64_t packets, bool last) {
     const std::uint32_t words = map_.words(number);
-    if (words == 1) return want(number, 0, packets);
+    if (words == 1) return want(number, 0, packets, last);
     for (std::uint32_t w = 0; packets > 0; w = (w + 1) % words) {
         if (supply(number, w).room <= 0) continue;
-        want(number, w, 1);
+        want(number, w, 1, last);
         --packets;
     }
 }
@@ -479,11 +502,13 @@ void CodedSendingEnd::want_no_more(std::uint32_t number) {
         words_[map_.word(number, w)].waiting = 0;
 }
 
-void CodedSendingEnd::want(std::uint32_t number, std::uint32_t word, std::int64_t packets) {
+void CodedSendingEnd::want(std::uint32_t number, std::uint32_t word, std::int64_t packets, bool last) {
     BlockSending& block = sent_[number];
     if (packets <= 0) return;
-    block.waiting += static_cast<std::uint32_t>(packets);
-    if (interleaved(number)) words_[map_.word(number, word)].waiting += static_cast<std::uint32_t>(packets);
+    const auto more = static_cast<std::uint32_t>(packets);
+    block.waiting += more;
+    if (interleaved(number)) words_[map_.word(number, word)].waiting += more;
+    if (last) (interleaved(number) ? words_[map_.word(number, word)].last : block.last) += more;
     if (block.queued) return;
     block.queued = true;
     ++queued_;

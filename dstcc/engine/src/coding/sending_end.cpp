@@ -5,7 +5,7 @@ namespace dstcc {
 namespace {
 
 constexpr Time kGoesOn = 16;                         // in a round trip: after so long what leaves now has gone on
-constexpr double kMostAsked = 0.8;                   // of what others bring: the rest is for what is lost
+constexpr double kMostAsked = 0.95;                  // of what others bring, without repair
 constexpr double kOfAll = 0.9, kOfWhatComes = 0.25;  // of the time there is, where nothing more comes and where it does
 constexpr std::int64_t kUnheard = 64;                // packets of a line that may be what fills storage
 
@@ -74,6 +74,7 @@ void CodedSendingEnd::add(Subflow subflow) {
 }
 
 void CodedSendingEnd::begin() {
+    if (subflows_.size() > 1) over_.resize(sent_.size() * subflows_.size());
     refresh_paths(true);
     for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, begin_ns_);
 }
@@ -298,7 +299,9 @@ void CodedSendingEnd::look_at_lines() {
         const auto s = static_cast<std::size_t>(lowest(set));
         Subflow& subflow = subflows_[s];
         subflow.fills = fills(subflow);
-        if (subflow.fills || gives_way(subflow) || (subflow.mute && others_bring_all())) insert(giving_way_, s);
+        if (subflow.fills || gives_way(subflow) || (subflow.mute && others_bring_all(speaking())) ||
+            (!leaves_out() && others_bring_all(losing_less(s))))
+            insert(giving_way_, s);
     }
 }
 
@@ -314,16 +317,32 @@ bool CodedSendingEnd::fills(const Subflow& subflow) const {
 
 // What is lost of a path that says nothing by the plan until it is too late is not made good: nothing goes there while the others bring all
 // that waits.
-bool CodedSendingEnd::others_bring_all() {
+SubflowSet CodedSendingEnd::speaking() const {
+    SubflowSet speaking = 0;
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (contains(established_, s) && !subflows_[s].mute) insert(speaking, s);
+    return speaking;
+}
+
+// Nor over a path that loses so much more than they do.
+SubflowSet CodedSendingEnd::losing_less(std::size_t s) const {
+    SubflowSet less = 0;
+    for (std::size_t other = 0; other < subflows_.size(); ++other)
+        if (contains(established_, other) && loses_of(s) - loses_of(other) > kMuchMore) insert(less, other);
+    return less;
+}
+
+bool CodedSendingEnd::others_bring_all(SubflowSet others) {
     double rate = 0;
-    for (SubflowSet set = established_; set != 0; set &= set - 1) {
-        const Subflow& other = subflows_[static_cast<std::size_t>(lowest(set))];
-        if (other.up && !other.mute && !other.flight.stale()) rate += other.flight.rate();
+    for (; others != 0; others &= others - 1) {
+        const auto s = static_cast<std::size_t>(lowest(others));
+        const Subflow& other = subflows_[s];
+        if (other.up && !other.flight.stale()) rate += other.flight.rate() * (1 - loses_of(s));
     }
-    if (released_ == 0) return rate > 0;
+    if (rate <= 0 || released_ == 0) return rate > 0;
     double asked = 0;
     for (const double comes : released_rates()) asked += comes;
-    if (released_ < objects_.size() && asked > kMostAsked * rate) return false;
+    if (released_ < objects_.size() && asked > kMostAsked * with_repair() * rate) return false;
     const double share = released_ == objects_.size() ? kOfAll : kOfWhatComes;
     const Time left = objects_.deadline_ns[released_ - 1] - now_ - least_light_ns_;
     return static_cast<double>(backlog_) < share * rate * static_cast<double>(left);
@@ -464,7 +483,7 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     ++block.source;
     ++block.under_way;
     block.symbol_bytes = std::max(block.symbol_bytes, bytes);
-    note_main(block, s);
+    note_main(number, s);
     Level& level = level_with(object);
     level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
@@ -485,6 +504,7 @@ void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
         ++word.under_way;
         ++word.repair;
     }
+    note_over(number, s, 1);
     --block.waiting;
     ++block.under_way;
     if (static_cast<std::int64_t>(block.repair++) >= block.planned) {

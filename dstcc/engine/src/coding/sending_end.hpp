@@ -180,6 +180,7 @@ public:
 
 private:
     static constexpr float kNoShare = 2;
+    static constexpr double kMuchMore = 0.05;  // is lost of a path than of others
     struct Level {
         std::deque<std::uint32_t> objects;    // that wait, the oldest first
         std::uint32_t begun = kNoObject;      // of these, the one of which a packet went last
@@ -204,7 +205,9 @@ private:
     void look_at_lines();
     bool fills(const Subflow& subflow) const;
     bool gives_way(const Subflow& subflow) const;
-    bool others_bring_all();
+    SubflowSet speaking() const;
+    SubflowSet losing_less(std::size_t s) const;
+    bool others_bring_all(SubflowSet others);
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
         return contains(giving_way_, s) || subflow.storage.full(subflow.stay);
@@ -216,9 +219,15 @@ private:
     void send_source(std::size_t s, std::uint32_t object);
     void send_repair(std::size_t s, std::uint32_t block);
     void send_probe(std::size_t s);
-    static void note_main(BlockSending& block, std::size_t s) {
+    // A packet of the block goes over that subflow.
+    void note_main(std::uint32_t number, std::size_t s) {
+        BlockSending& block = sent_[number];
+        note_over(number, s, 1);
         if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
         block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
+    }
+    void note_over(std::uint32_t number, std::size_t s, std::int64_t packets) {
+        if (!over_.empty()) over_[number * subflows_.size() + s] += static_cast<std::uint32_t>(packets);
     }
     bool put(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
     void put(std::size_t s, const Run& times, std::uint32_t block, std::uint32_t object);
@@ -239,6 +248,7 @@ private:
     bool look_over_contacts(Admission& ahead) const;
     double carried() const;
     bool never_away() const;
+    bool leaves_out() const;
     bool nothing_to_choose(Time interval, double asked) const;
     void note_waste(double bytes);
     void note_overload(double asked);
@@ -253,7 +263,7 @@ private:
 
     // coding/sending_runs.cpp
     std::int64_t go_alike(std::uint32_t object, std::int64_t most, Time until);
-    static void note_main(BlockSending& block, const std::array<std::int64_t, 2>& packets, std::size_t last);
+    void note_main(std::uint32_t number, const std::array<std::int64_t, 2>& packets, std::size_t last);
     void look_at(std::size_t s, std::uint32_t object);
     bool in_any_order(Time now, std::uint32_t object, std::int64_t left);
     std::size_t first_at(Time now, std::size_t s, const Answered& answered) const;
@@ -265,6 +275,9 @@ private:
     Choice choose_for_silent(SubflowSet silent);
     Choice choose_repair_of(Level& level, SubflowSet ready);
     Choice choose_source(const Level& level, SubflowSet ready) const;
+    SubflowSet up(SubflowSet set) const;
+    SubflowSet losing_least(SubflowSet set) const;
+    bool alike() const { return losing_least(heard()) == heard(); }
     int choose_repair(std::uint32_t block, SubflowSet ready);
     // Of which something is heard; all where nothing is of any.
     SubflowSet heard() const {
@@ -328,12 +341,12 @@ private:
     void member_done(std::uint32_t block);
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
-    // Bytes in a nanosecond, by what was ever heard of it.
-    double loses(std::size_t s) const {
-        const Subflow& over = subflows_[s];
-        return over.flight.rate() * LossHeard::of_path(over.heard, over.heard_lost);
-    }
+    // By what was ever heard of it; and in bytes in a nanosecond.
+    double loses_of(std::size_t s) const { return LossHeard::of_path(subflows_[s].heard, subflows_[s].heard_lost); }
+    double loses(std::size_t s) const { return subflows_[s].flight.rate() * loses_of(s); }
     double share_ahead() const;
+    double share_of(std::uint32_t block) const;
+    bool is_last(std::uint32_t block);
     double left_by_fresh(std::uint32_t block) const;
     bool plans_again() const;
     int round_trips(Time deadline, SubflowSet first) const;
@@ -347,8 +360,8 @@ private:
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
     double rarely_too_few(const BlockSending& block) const;
     void review(std::uint32_t block);
-    void want(std::uint32_t block, std::uint32_t word, std::int64_t packets);
-    void want_spread(std::uint32_t block, std::int64_t packets);
+    void want(std::uint32_t block, std::uint32_t word, std::int64_t packets, bool last);
+    void want_spread(std::uint32_t block, std::int64_t packets, bool last = false);
     void want_no_more(std::uint32_t block);
     void end(std::uint32_t block);
     bool missing(std::uint32_t object, bool fresh) const;
@@ -441,6 +454,7 @@ private:
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost
     std::vector<BlockSending> sent_;
     std::vector<WordSending> words_;    // by BlockMap::word()
+    std::vector<std::uint32_t> over_;   // by block and subflow: packets sent; none over one subflow
     std::int64_t most_;                 // packets of a word
     std::size_t open_blocks_ = 0;       // neither over nor empty
     std::size_t queued_ = 0;            // in the levels, for repair packets

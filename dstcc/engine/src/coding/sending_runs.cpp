@@ -87,7 +87,7 @@ bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
         if (going.times.spacing > 0) {
             now_ = now;
             going.tried = true;
-            note_main(block, s);
+            note_main(number, s);
             ++going.times.count;
             left -= full;
             going.pace_ns += going.times.spacing;
@@ -100,7 +100,7 @@ bool CodedSendingEnd::send_on(Time until, const Answered& answered) {
         now_ = now;
         going.tried = true;
         if (put(s, in_block(number, 0), object, full)) {
-            note_main(block, s);
+            note_main(number, s);
             ++going.packets;
             left -= full;
         }
@@ -165,12 +165,14 @@ std::int64_t CodedSendingEnd::go_alike(std::uint32_t object, std::int64_t most, 
         now_ = going.times.last();
         last = s;
     }
-    note_main(sent_[map_.block_of(object)], packets, last);
+    note_main(map_.block_of(object), packets, last);
     return packets[0] + packets[1];
 }
 
 // Of packets of two subflows, as of each by itself; `last`: whose was the last.
-void CodedSendingEnd::note_main(BlockSending& block, const std::array<std::int64_t, 2>& packets, std::size_t last) {
+void CodedSendingEnd::note_main(std::uint32_t number, const std::array<std::int64_t, 2>& packets, std::size_t last) {
+    BlockSending& block = sent_[number];
+    for (std::size_t s = 0; s < subflows_.size(); ++s) note_over(number, s, packets[s]);
     const std::int64_t lead = (block.main == 0 ? 1 : -1) * std::int64_t{block.lead} + packets[0] - packets[1];
     if (packets[0] + packets[1] > 0) block.main = (lead == 0 ? last == 1 : lead > 0) ? 0 : 1;
     block.lead = static_cast<std::uint32_t>(std::abs(lead));
