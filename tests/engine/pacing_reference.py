@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from dstcc.learn.paths.pacing_limit import Phase, SlotReport, Turn
+from .pacing_slots import Phase, SlotReport, Turn
 
 HIGH_LOSS, SLIGHT_LOSS = 0.05, 0.01
 """Shares lost beyond the base loss. High loss starts a trial at once or in the second round trip, slight loss later."""

@@ -10,7 +10,8 @@ import numpy as np
 from dstcc.arrays import BoolArray, Float64Array
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.measure import Units
-from dstcc.learn.paths.pacing_limit import PacingLimit, SlotReport
+
+from .pacing_slots import PacingLimit, SlotReport
 
 if TYPE_CHECKING:
     from dstcc.engine import Stepper
@@ -98,7 +99,7 @@ class ReferenceFurtherOn:
         packet: Float64Array,
         overhead: Float64Array,
     ) -> Float64Array:
-        """As :meth:`dstcc.learn.paths.further_on.FurtherOn.update`."""
+        """As ``engine/src/paths/further_on.hpp``."""
         srtt_s = values[..., VALUE["srtt_s"]]
         light_s = np.maximum(2 * values[..., VALUE["one_way_s"]], 1e-9)
         self._slot[rows] += 1

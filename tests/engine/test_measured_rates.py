@@ -103,7 +103,7 @@ class Sides:
             np.testing.assert_array_equal(
                 getattr(rates.probing, name), getattr(reference.probing, name), name
             )
-        np.testing.assert_array_equal(rates.further_on.carried, reference.further_on.carried)
+        np.testing.assert_array_equal(rates.further_on.state["carried"], reference.further_on.carried)
         np.testing.assert_array_equal(rates.loss(), reference.loss())
         units, wanted = rates.units(slot), reference.units(slot)
         for name in ("window", "queue", "round_trip_s", "lossiest", "limit"):
@@ -127,7 +127,7 @@ def test_rates_are_those_of_the_arithmetic_in_numpy(subflows: int) -> None:
         sides.check(slot)
         known += int(sides.rates.known.sum())
         limited += int(np.isfinite(sides.rates.limit).sum())
-        further += int((sides.rates.further_on.carried > 0).sum())
+        further += int((sides.rates.further_on.state["carried"] > 0).sum())
     # The slots show something of each kind, of 400 times five episodes' paths.
     assert min(known, limited, further) > 50
 
@@ -190,4 +190,4 @@ def test_queues_further_on_may_be_left_out() -> None:
     for _ in range(200):
         right = given(sides.rates, sides.slot(10.0))
         _engine.update_paths(**{**right, "further_on": None})
-    assert not sides.rates.further_on.carried.any() and sides.rates.rate.any()
+    assert not sides.rates.further_on.state["carried"].any() and sides.rates.rate.any()

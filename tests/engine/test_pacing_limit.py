@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dstcc.engine._testing import parts
-from dstcc.learn.paths.pacing_limit import PacingLimit, Phase, SentThen, SlotReport, Turn
 
 from .pacing_reference import ReferenceLimit
+from .pacing_slots import PacingLimit, Phase, SentThen, SlotReport, Turn
 
 MARGIN, LAG = 0.98, 1.25
 MIN_STEP, MAX_STEP = 0.05, 0.25

@@ -20,12 +20,12 @@ A queue shows its depth if more is asked of its path than the path carries. So e
 three slots, with up to 2.5 times its share (:mod:`.probing`). Without that, a path that carries more than its share
 would show no queue. It would be left at its share for a round trip, or for all its time.
 
-Paths without a deep queue are limited by what is acknowledged and lost (:mod:`.pacing_limit`), as are paths whose
-bottleneck lies further on. Where that has a queue, delay shows it before it drops (:mod:`.further_on`). While nothing
-is known of them, they share evenly what is left of 1.25 times the rate of the source, beside what the other paths were
-shown to carry. Each gets at least its share of the source's rate. That rate is known from what was captured by now
-(:mod:`.captured`). While it is unknown, as it is for a stored source, a path's share is its initial window, and all
-paths together get what was captured in two round trips.
+Paths without a deep queue are limited by what is acknowledged and lost (``engine/src/paths/pacing_limit.hpp``), as are
+paths whose bottleneck lies further on. Where that has a queue, delay shows it before it drops (:mod:`.further_on`).
+While nothing is known of them, they share evenly what is left of 1.25 times the rate of the source, beside what the
+other paths were shown to carry. Each gets at least its share of the source's rate. That rate is known from what was
+captured by now (:mod:`.captured`). While it is unknown, as it is for a stored source, a path's share is its initial
+window, and all paths together get what was captured in two round trips.
 
 The limit is on the pacing rate, not on r: a policy that uses seven tenths of r is to learn what a path carries all the
 same. So r may be twice the limit.
@@ -49,7 +49,6 @@ from dstcc.frozen import dataclass
 
 from .captured import NOTHING, Captured, Source
 from .further_on import FurtherOn
-from .pacing_limit import PacingLimit
 from .probing import Probing
 
 NS_PER_S = 1e9
@@ -137,7 +136,7 @@ class Rates:
         self._sources: list[Source] = [NOTHING] * episodes
         self._videos: dict[int, Video] = {}
         """By the identity of their objects: the episodes of a group begin with the same one, each in its turn."""
-        self.pacing_limits: list[list[PacingLimit]] = [[] for _ in range(episodes)]
+        self.pacing_limits: list[list[_engine.PacingLimit]] = [[] for _ in range(episodes)]
         """Of each episode's subflows."""
         self.top_layer = np.zeros(episodes, dtype=np.int64)
 
@@ -157,7 +156,7 @@ class Rates:
         self.top_layer[episode], self.delay_s[episode] = video.top_layer, video.delay_s
         paths = sum(link.subflows for link in config.links)
         self._paths[episode] = paths
-        self.pacing_limits[episode] = [PacingLimit(packet_bytes) for _ in range(paths)]
+        self.pacing_limits[episode] = [_engine.PacingLimit(packet_bytes) for _ in range(paths)]
 
     def update(self, stepper: Shown, rows: slice = ALL) -> None:
         """Take in a slot, or an episode's first values."""

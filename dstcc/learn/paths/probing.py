@@ -6,7 +6,7 @@ queue is deep. So a path that nothing is known of is probed in the first slots t
     first         The path has its share.
     drained       The queue drained. Then the path has 2.5 times its share. If the queue drains again, the path carries
                   that, or its queue is shallow. The acknowledgements of a round trip later tell which
-                  (:mod:`dstcc.learn.paths.pacing_limit`).
+                  (``engine/src/paths/pacing_limit.hpp``).
     standing      The queue does not drain. Then the path has half as much again as the queue shows.
     deep          The queue held a quarter of a slot's bytes. A rate a quarter too high would stand in it, so it shows
                   from now on what the path carries, and the probing is over.

@@ -38,7 +38,7 @@ class MeasuredActions(BranchedActions):
 
     A window action (f, t) sends at f times what the path was measured to carry, and so much more or less that the queue
     holds t slots of it after the slot. W = max(f + t − queue, f / 10) such rates for a round trip
-    (:mod:`dstcc.learn.paths.measure`), and at most the path's limit (:mod:`dstcc.learn.paths.pacing_limit`). Layers
+    (:mod:`dstcc.learn.paths.measure`), and at most the path's limit (``engine/src/paths/pacing_limit.hpp``). Layers
     wait until a subflow that may take them has room.
     """
 

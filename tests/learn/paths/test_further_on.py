@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dstcc.engine import _engine
 from dstcc.engine.stepper import SUBFLOW_VALUES
-from dstcc.learn.paths.further_on import GROWTH, LEAST, STANDS, TARGET, FurtherOn
+from dstcc.learn.paths.further_on import FurtherOn
+
+STANDS, TARGET, LEAST, GROWTH = _engine.FURTHER_ON
 
 SLOT_S, LIGHT_S, PACKET = 50.0, 800.0, 1500.0
 ROUND = int(LIGHT_S / SLOT_S)
@@ -48,8 +51,8 @@ class Path:
         put("delivered_bytes", self.acked[-1 - ROUND] * SLOT_S if heard else 0.0)
         put("link_up", 1.0)
         ones = np.ones((2, 1))
-        limits = self.found.update(
-            slice(0, 2), values, slot_s=SLOT_S * ones, shown=OWN * ones, packet=PACKET * ones, overhead=ones
+        limits = _engine.update_further_on(
+            self.found.state, values, SLOT_S * ones, OWN * ones, PACKET * ones, ones
         )
         assert limits[0, 0] == np.inf  # the other episode has nothing
         self.limit = float(limits[1, 0])
@@ -76,17 +79,17 @@ def test_what_is_under_way_counts_at_once() -> None:
         pass
     low = path.limit / path.line
     assert low == pytest.approx(LEAST, abs=0.12)  # 1 + (1/16 - 0.4) / 0.5 = 0.325
-    shown = path.found.far_s[1, 0]
+    shown = path.found.state["far_s"][1, 0]
     for _ in range(ROUND // 2):
         path.slot(0.7 * OWN)
-    assert path.found.far_s[1, 0] > shown and path.limit > 1.5 * low * path.line
+    assert path.found.state["far_s"][1, 0] > shown and path.limit > 1.5 * low * path.line
 
 
 def test_the_senders_own_queue_is_none() -> None:
     path = Path(0.5 * OWN, own_wait_s=LIGHT_S / 4)
     for _ in range(5 * ROUND):
         assert path.slot(0.5 * OWN) == np.inf
-    assert path.found.far_s[1, 0] == pytest.approx(0, abs=1e-6)
+    assert path.found.state["far_s"][1, 0] == pytest.approx(0, abs=1e-6)
 
 
 def test_nor_is_a_delay_without_a_queue_that_grew() -> None:
@@ -96,7 +99,7 @@ def test_nor_is_a_delay_without_a_queue_that_grew() -> None:
     path.line = 0.4 * OWN
     for _ in range(5 * ROUND):
         assert path.slot(0.4 * OWN) == np.inf
-    assert path.found.far_s[1, 0] > STANDS * LIGHT_S
+    assert path.found.state["far_s"][1, 0] > STANDS * LIGHT_S
 
 
 def test_where_nothing_stands_any_more_the_limit_grows_by_a_quarter_a_round_trip_and_goes() -> None:
@@ -104,12 +107,12 @@ def test_where_nothing_stands_any_more_the_limit_grows_by_a_quarter_a_round_trip
     for _ in range(6 * ROUND):
         path.slot(0.7 * OWN)
     path.line = 3 * OWN  # what held it up is gone
-    while path.found.far_s[1, 0] > STANDS * LIGHT_S:
+    while path.found.state["far_s"][1, 0] > STANDS * LIGHT_S:
         path.slot(0.7 * OWN)
-    before = path.found.carried[1, 0]
+    before = path.found.state["carried"][1, 0]
     for _ in range(ROUND):
         path.slot(0.3 * OWN)
-    grown = path.found.carried[1, 0] / before
+    grown = path.found.state["carried"][1, 0] / before
     assert grown == pytest.approx((1 + GROWTH / ROUND) ** ROUND, rel=0.01)
     rounds = next(n for n in range(200) if path.slot(0.3 * OWN) == np.inf) / ROUND
     assert rounds == pytest.approx(np.log(OWN / before / grown) / np.log(1 + GROWTH), abs=0.8)
@@ -119,9 +122,9 @@ def test_a_new_trial_knows_nothing() -> None:
     path = Path(0.5 * OWN)
     for _ in range(3 * ROUND):
         path.slot(0.7 * OWN)
-    assert path.found.carried[1, 0] > 0
+    assert path.found.state["carried"][1, 0] > 0
     path.found.begin(1)
-    assert path.found.carried[1, 0] == 0 and path.found.far_s[1, 0] == 0
+    assert path.found.state["carried"][1, 0] == 0 and path.found.state["far_s"][1, 0] == 0
     again = Path(0.5 * OWN)
     again.found, limits = path.found, []
     for _ in range(2 * ROUND):
@@ -146,18 +149,24 @@ def test_two_packets_on_the_senders_line_and_a_delayed_ack_are_no_queue(beyond_s
     for name, value in seen.items():
         values[..., SUBFLOW_VALUES.index(name)] = value
     for _ in range(6):
-        limits = paths.update(
-            slice(0, 1), values, slot_s=ones, shown=25_000 * ones, packet=1500 * ones, overhead=ones
-        )
+        limits = _engine.update_further_on(paths.state, values, ones, 25_000 * ones, 1500 * ones, ones)
     assert np.isfinite(limits).all() == found
 
 
-def update(found: FurtherOn, seen: dict[str, np.ndarray], **given: np.ndarray) -> np.ndarray:
+def update(
+    found: FurtherOn,
+    seen: dict[str, np.ndarray],
+    *,
+    slot_s: np.ndarray,
+    shown: np.ndarray,
+    packet: np.ndarray,
+    overhead: np.ndarray,
+) -> np.ndarray:
     """A slot of all paths; what is not in ``seen`` is 0."""
-    values = np.zeros((*found.far_s.shape, len(SUBFLOW_VALUES)))
+    values = np.zeros((*found.state.shape, len(SUBFLOW_VALUES)))
     for name, value in seen.items():
         values[..., SUBFLOW_VALUES.index(name)] = value
-    return found.update(slice(0, len(values)), values, **given)
+    return _engine.update_further_on(found.state, values, slot_s, shown, packet, overhead)
 
 
 class Plain:
@@ -229,7 +238,7 @@ def test_many_paths_at_once_are_each_as_by_the_rules(seed: int) -> None:
                 here = {name: float(value[k, i]) for name, value in seen.items()}
                 wanted = plain[k][i].update(here, slot_s[k, 0], shown[k, i], packet[k, 0], overhead[k, 0])
                 assert got[k, i] == pytest.approx(wanted, rel=1e-9), (slot, k, i)
-                assert found.carried[k, i] == pytest.approx(plain[k][i].carried, rel=1e-9)
+                assert found.state["carried"][k, i] == pytest.approx(plain[k][i].carried, rel=1e-9)
                 limits += bool(np.isfinite(wanted))
     assert 300 < limits < 1500  # of 1,800
 
@@ -252,7 +261,7 @@ def test_a_queue_of_the_senders_own_about_that_time_is_taken_off_and_no_other() 
             given = {name: np.array([[value]]) for name, value in seen.items()}
             update(found, given, slot_s=ones, shown=25_000 * ones, packet=1500 * ones, overhead=ones)
         wait = 5 - 4 - 0.12 - 0.2
-        assert found.far_s[0, 0] == pytest.approx(wait - 0.3 * (stood in (5, 6, 7)))
+        assert found.state["far_s"][0, 0] == pytest.approx(wait - 0.3 * (stood in (5, 6, 7)))
 
 
 def test_nothing_is_said_before_all_three_slots_about_it_are_of_the_trial() -> None:

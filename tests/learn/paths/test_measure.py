@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dstcc.engine import Stepper
+from dstcc.engine import Stepper, _engine
 from dstcc.engine.stepper import AUTOMATIC, EPISODE_VALUES, REPAIRABLE, SUBFLOW_VALUES
 from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.env.runner import Runner
 from dstcc.learn.paths.captured import Captured
 from dstcc.learn.paths.measure import Rates, Units
-from dstcc.learn.paths.pacing_limit import PacingLimit
 from dstcc.learn.spaces.measured_actions import MeasuredActions
 
 WIRE = 1500
@@ -61,7 +60,7 @@ def rates_of(paths: int, need: float, *, probes: bool = False) -> Rates:
     """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds. No path is probed."""
     rates = Rates(1, paths)
     rates.packet_bytes[:], rates._paths[:] = WIRE, paths
-    rates.pacing_limits[0] = [PacingLimit(WIRE) for _ in range(paths)]
+    rates.pacing_limits[0] = [_engine.PacingLimit(WIRE) for _ in range(paths)]
     if not probes:
         rates.probing.left[:] = 0
     rates._sources[0] = Captured(np.array([0.0, 1.0]), np.array([need * WIRE, 2 * need * WIRE]))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dstcc.engine import _engine
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.captured import Captured
 from dstcc.learn.paths.measure import VIDEOS, Rates
-from dstcc.learn.paths.pacing_limit import PacingLimit
 from tests.made_results import objects
 
 from .test_measure import WIRE, Row, rates_of, slot
@@ -68,7 +68,7 @@ def test_trials_side_by_side_do_not_mix() -> None:
     for own, one in enumerate(alone):
         both.packet_bytes[own], both._paths[own] = one.packet_bytes[0], one._paths[0]
         both._sources[own] = one._sources[0]
-    both.pacing_limits = [[PacingLimit(WIRE), PacingLimit(WIRE)] for _ in range(2)]
+    both.pacing_limits = [[_engine.PacingLimit(WIRE), _engine.PacingLimit(WIRE)] for _ in range(2)]
     for first, second in zip(ours, theirs, strict=True):
         both.update(beside(first, second))
     for own, one in enumerate(alone):
@@ -87,7 +87,7 @@ def test_without_a_clock_the_room_is_each_trials_own() -> None:
     both = Rates(2, 1)
     both.probing.left[:] = 0
     both.packet_bytes[:] = WIRE
-    both.pacing_limits = [[PacingLimit(WIRE)], [PacingLimit(WIRE)]]
+    both.pacing_limits = [[_engine.PacingLimit(WIRE)], [_engine.PacingLimit(WIRE)]]
     both._sources = [Captured(np.array([0.0]), np.array([800.0 * WIRE]))] * 2
     for pace in (0.0, 1.0, 2.0, 4.0, 8.0, 16.0):
         one = with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 40)

@@ -1,7 +1,4 @@
-"""The limit of a path's pacing rate, from what was acknowledged and lost; see ``engine/src/paths/pacing_limit.hpp``.
-
-Each slot of each path asks for it, so that it is the engine's: in Python it took a seventh of a training's time.
-"""
+"""The engine's limit of a path's pacing rate with names for what it takes and tells."""
 
 from __future__ import annotations
 
@@ -9,9 +6,6 @@ from enum import Enum
 from typing import NamedTuple
 
 from dstcc.engine import _engine
-
-MIN_STEP, MAX_STEP = _engine.PACING_STEPS
-"""How much higher the rate of a trial is."""
 
 
 class Phase(Enum):
@@ -60,7 +54,7 @@ class SlotReport(NamedTuple):
     rate: float
     """Bytes on the wire per second that this queue shows."""
     probed: bool
-    """Whether the path may have been asked for more than its share (:mod:`.probing`)."""
+    """Whether the path may have been asked for more than its share (:mod:`dstcc.learn.paths.probing`)."""
     slower: SentThen = SentThen()
     faster: SentThen = SentThen()
     """Of these, what was sent in a trial's turns."""
