@@ -53,8 +53,6 @@ from dstcc.scenario import (
     scale_of,
     to_toml,
 )
-from dstcc.scenario.constants import engine_constants
-from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 from dstcc.scenario.draws import draw_lines
 from dstcc.scenario.notes import notes_on
 from dstcc.sums import NAME as SHA256SUMS
@@ -72,7 +70,7 @@ from .agreement import (
     check_trials,
 )
 from .backends import Backend
-from .footing import footings
+from .footing import distorted, footings
 from .identity import Identity, carrier_of
 from .kept import Kept
 from .least_delay import documents, least_playout_delays
@@ -542,15 +540,7 @@ def _meta(
         "video": _video(source),
         "backend": backend.name,
         "scale": scale_of(scenario),
-        "distorts": list(
-            distortions(
-                scale_of(scenario),
-                scenario.transport.congestion,
-                longest_rtt_s(scenario.transport.mode, drawn),
-                engine_constants(scenario.transport.constants, scale_of(scenario)),
-                full_rtts_s(scenario.transport.mode, drawn),
-            )
-        ),
+        "distorts": list(distorted(scenario, drawn)),
         **_facts(backend, scenario),
         "seeds": list(scenario.seeds),
         "least_playout_delays": documents(least_playout_delays(scenario, source, backend)),

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWLEDGE, TOLD_RATES, TRANSFERS, copies, knowledge
 from dstcc.frozen import dataclass
-from dstcc.scenario import Scenario, Source, TrialSetup, engine_config
+from dstcc.scenario import Scenario, Source, TrialSetup, engine_config, scale_of
+from dstcc.scenario.constants import engine_constants
 from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
 
 from .shared import TrialSetups
 from .trials import TrialKey, scenarios_of, steering
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from dstcc.engine import EngineConfig
+    from dstcc.engine import EngineConfig, Link
     from dstcc.learn.policies.controller import Controller, Policies
 
     from .backends import Backend
@@ -60,6 +61,18 @@ def lanes(footing: Mapping[str, Any]) -> str:
     """``32/2``: ordering domains over windows, of its document."""
     domains = footing["ordering_domains"]
     return f"{'any' if domains is None else domains}/{footing['windows']}"
+
+
+def distorted(scenario: Scenario, links: Sequence[Link]) -> tuple[str, ...]:
+    """What the scale makes of the constants of a scenario's own transport over these links."""
+    transport, scale = scenario.transport, scale_of(scenario)
+    return distortions(
+        scale,
+        transport.congestion,
+        longest_rtt_s(transport.mode, links),
+        engine_constants(transport.constants, scale),
+        full_rtts_s(transport.mode, links),
+    )
 
 
 def footings(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import reconstructed
 from dstcc.clock import Clock
 from dstcc.engine import Link
 from dstcc.frozen import dataclass
-from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
-from dstcc.scenario.constants import engine_constants
-from dstcc.scenario.distortions import distortions, full_rtts_s, longest_rtt_s
+from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s
 from dstcc.scenario.notes import notes_on
 from dstcc.scenario.restarts import note_on_restart
 from dstcc.scenario.work import Work, about
@@ -20,7 +18,7 @@ from dstcc.wire import HEADER_BYTES
 
 from .asked import estimates
 from .backends import backend_of
-from .footing import Footing, footings
+from .footing import Footing, distorted, footings
 from .least_delay import documents, least_playout_delays
 from .network_plan import PlannedNetwork, planned_network
 from .trials import load_controllers, trial_keys
@@ -123,13 +121,7 @@ def plan(
         seed=setup.seed,
         links=tuple(_planned(link, mss, setup.length_s) for link in setup.links),
         scale=setup.scale,
-        distorts=distortions(
-            scale_of(scenario),
-            scenario.transport.congestion,
-            longest_rtt_s(scenario.transport.mode, setup.links),
-            engine_constants(scenario.transport.constants, scale_of(scenario)),
-            full_rtts_s(scenario.transport.mode, setup.links),
-        ),
+        distorts=distorted(scenario, setup.links),
         chunks=source.chunks,
         layers=source.layers,
         payload_bytes=int(setup.objects.payload_bytes.sum()),
@@ -152,21 +144,10 @@ def plan(
 
 
 def _planned(link: Link, mss_bytes: int, end_s: float) -> PlannedLink:
-    values: dict[str, Any] = describe(link, end_s)
-    return PlannedLink(
-        name=link.name,
-        rate_bps=link.rate_bps,
-        up_rate_bps=link.up_rate_bps,
-        least_rate_bps=values.get("least_rate_bps", link.rate_bps),
-        least_up_rate_bps=values.get("least_up_rate_bps", link.up_rate_bps),
-        rtt_s=rtt_s(link),
-        delay_s=values["delay_s"],
-        bdp_packets=link.rate_bps * rtt_s(link) / 8 / (mss_bytes + HEADER_BYTES),
-        loss=values["loss"],
-        queue_bytes=link.queue_bytes,
-        outages=values["outages"],
-        outage_s=values["outage_s"],
-        subflows=values["subflows"],
-        flows=values["flows"],
-        datagrams_bps=values["datagrams_bps"],
-    )
+    values: dict[str, Any] = {
+        "least_rate_bps": link.rate_bps,
+        "least_up_rate_bps": link.up_rate_bps,
+        "bdp_packets": link.rate_bps * rtt_s(link) / 8 / (mss_bytes + HEADER_BYTES),
+        **describe(link, end_s),
+    }
+    return PlannedLink(**{one.name: values[one.name] for one in fields(PlannedLink)})
