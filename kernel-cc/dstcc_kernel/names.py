@@ -52,7 +52,7 @@ def misfit(scenario: Scenario) -> str | None:
     if problem is not None or transport.mode == "coded":
         return problem or _coded(scenario)
     if any(name in TRANSFERS for name in transport.congestion):
-        problem = _ltp(scenario)
+        problem = _in_datagrams(scenario)
         if problem is not None or (len(transport.congestion) == 1 and not transport.controller):
             return problem
     return _of_tcp(scenario)
@@ -108,26 +108,21 @@ def changing_rate(scenario: Scenario) -> str | None:
     return None
 
 
-def _ltp(scenario: Scenario) -> str | None:
-    """``ltp`` runs by the simulator's own ends, in our program; the kernel carries its segments in datagrams."""
+def _coded(scenario: Scenario) -> str | None:
+    """Coded packets run under the simulator's own congestion controls."""
+    unknown = next((name for name in scenario.transport.congestion if name not in CODED_CONGESTION), None)
+    if unknown is not None:
+        return _refused("transport.congestion", unknown, tuple(CODED_CONGESTION))
+    return _in_datagrams(scenario, words=True)
+
+
+def _in_datagrams(scenario: Scenario, *, words: bool = False) -> str | None:
+    """``ltp`` and coded packets (in ``words`` of a code) run by the simulator's own ends, in our program; the kernel
+    carries datagrams."""
     coding = scenario.coding
     if coding is not None and coding.code != "mds":
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
-    beside = _others_traffic(scenario)
-    if beside is None and any(_has_flows(way) for way in scenario.ways):
-        beside = _constants(scenario)
-    return beside or _too_many(scenario, lanes=None)
-
-
-def _coded(scenario: Scenario) -> str | None:
-    """Coded packets run under the simulator's own congestion controls, in our program; the kernel carries datagrams."""
-    transport, coding = scenario.transport, scenario.coding
-    unknown = next((name for name in transport.congestion if name not in CODED_CONGESTION), None)
-    if unknown is not None:
-        return _refused("transport.congestion", unknown, tuple(CODED_CONGESTION))
-    if coding is not None and coding.code != "mds":
-        return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
-    if coding is not None and (coding.code_word or 0) > WORD_PACKETS:
+    if words and coding is not None and (coding.code_word or 0) > WORD_PACKETS:
         return f"coding.code_word = {coding.code_word}: Reed-Solomon over GF(2^8) has words of {WORD_PACKETS} packets"
     beside = _others_traffic(scenario)
     if beside is None and any(_has_flows(way) for way in scenario.ways):
