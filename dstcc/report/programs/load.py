@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from dstcc_kernel.endhosts import records
+from dstcc_kernel.endhosts.mission import HOSTS
 from numpy.typing import NDArray
 
 from dstcc.clock import Clock
@@ -24,8 +26,6 @@ from dstcc.run.record import NUMBER, SCENARIO, Whole, misshapen
 from dstcc.sums import read_sums
 
 KIND, SCHEMA = "programs", 1
-HOSTS = ("craft", "earth")
-"""Of a run without nodes."""
 HOST = re.compile(r"[a-z0-9-]{1,63}")
 Columns = Mapping[str, NDArray[Any]]
 PROGRAM = Whole(
@@ -63,35 +63,21 @@ OF_NETWORK = Whole(
     links=[Whole(contacts=[[NUMBER]], **{"from": (str,), "to": (str,)})],
 )
 """And of a network's."""
-SOCKETS = pa.schema(
-    [
-        pa.field("t_s", pa.float64(), nullable=False),
-        *(
-            pa.field(name, pa.string(), nullable=False)
-            for name in ("host", "socket", "local", "remote", "link", "state")
-        ),
-        ("rtt_s", pa.float64()),
-        *((name, pa.int64()) for name in ("cwnd_segments", "acked_bytes", "received_bytes")),
-    ]
+
+
+def _shown(table: pa.Schema, *names: str) -> pa.Schema:
+    """These columns of a table; when a row is from and whose it is is never missing."""
+    columns = (table.field(name) for name in ("t_s", *names))
+    return pa.schema([one.with_nullable(one.name != "t_s" and one.type != pa.string()) for one in columns])
+
+
+SOCKETS = _shown(
+    records.SOCKETS,
+    *("host", "socket", "local", "remote", "link", "state"),
+    *("rtt_s", "cwnd_segments", "acked_bytes", "received_bytes"),
 )
-LINKS = pa.schema(
-    [
-        pa.field("t_s", pa.float64(), nullable=False),
-        pa.field("link", pa.string(), nullable=False),
-        pa.field("way", pa.string(), nullable=False),
-        *((name, pa.int64()) for name in ("delivered_bytes", "lost_packets", "dropped_packets")),
-    ]
-)
-NODES = pa.schema(
-    [
-        pa.field("t_s", pa.float64(), nullable=False),
-        pa.field("node", pa.string(), nullable=False),
-        *(
-            (name, pa.int64())
-            for name in ("held_packets", "held_bytes", "dropped_packets", "lost_in_restarts_packets")
-        ),
-    ]
-)
+LINKS = _shown(records.LINKS, "link", "way", "delivered_bytes", "lost_packets", "dropped_packets")
+NODES = _shown(records.NODES, *records.NODES.names[1:])
 """The columns that the page is made of; the tables have more."""
 SHOWN_LINES = 120
 """Of a log: so many from its beginning and from its end."""
