@@ -56,13 +56,10 @@ class Caption:
 
         clock, state = words(one, self._layers, self._tick_s, self._clock)
         clock = f"{self._name}   {clock}" if self._name else clock
-        planes = one.image.to_ndarray().ravel()
-        luma = self.width * self.height
-        cuts = (slice(luma), slice(luma, luma * 5 // 4), slice(luma * 5 // 4, None))
         line = self._line(clock, state, one.since is not None)
         parts: list[NDArray[np.uint8]] = []
-        for cut, band in zip(cuts, line, strict=True):
-            parts += [planes[cut].astype(np.uint8, copy=False), band]
+        for plane, band in zip(planes(one.image), line, strict=True):
+            parts += [plane.ravel(), band]
         rows = (self.height + self.extra) * 3 // 2
         whole: NDArray[np.uint8] = np.concatenate(parts).reshape(rows, self.width)
         return av.VideoFrame.from_ndarray(whole, format="yuv420p")
@@ -97,6 +94,19 @@ class Caption:
             np.full(quarter, blue, np.uint8),
             np.full(quarter, red, np.uint8),
         )
+
+
+def planes(image: VideoFrame) -> list[NDArray[np.uint8]]:
+    """Luma and both colour differences of a yuv420p picture, as arrays of rows."""
+    import numpy as np
+
+    samples = image.to_ndarray().ravel().astype(np.uint8, copy=False)
+    luma = image.width * image.height
+    cuts = (samples[:luma], samples[luma : luma * 5 // 4], samples[luma * 5 // 4 :])
+    return [
+        cut.reshape(-1, width)
+        for cut, width in zip(cuts, (image.width, image.width // 2, image.width // 2), strict=True)
+    ]
 
 
 def words(one: Seen, layers: int, tick_s: Fraction, clock: Clock = MISSION_TIME) -> tuple[str, str]:

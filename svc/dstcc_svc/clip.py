@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dstcc.clock import MISSION_TIME, Clock
 from dstcc.frozen import dataclass
-from dstcc_svc.caption import Caption, words
+from dstcc_svc.caption import Caption, planes, words
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame
 from dstcc_svc.movie import coder, write_mp4
 from dstcc_svc.played import black
@@ -18,9 +18,7 @@ from dstcc_svc.seen import seen, start_tick
 from dstcc_svc.stream import Stream
 
 if TYPE_CHECKING:
-    import numpy as np
     from av.video.frame import VideoFrame
-    from numpy.typing import NDArray
 
 CRF = 30
 PRESET = "faster"
@@ -56,8 +54,8 @@ def tiled(
     for ones in zip(*screens, strict=True):
         (tick, first), *_ = ones
         empty = [black(first.width, first.height)] * (-len(ones) % columns)
-        planes = [_planes(image) for image in [*(image for _, image in ones), *empty]]
-        rows = [planes[place : place + columns] for place in range(0, len(planes), columns)]
+        tiles = [planes(image) for image in [*(image for _, image in ones), *empty]]
+        rows = [tiles[place : place + columns] for place in range(0, len(tiles), columns)]
         whole = [np.vstack([np.hstack([one[kind] for one in row]) for row in rows]) for kind in range(3)]
         height, width = whole[0].shape
         flat_planes = np.concatenate([plane.ravel() for plane in whole]).reshape(height * 3 // 2, width)
@@ -161,19 +159,6 @@ def _jpeg(image: VideoFrame) -> bytes:
     file = io.BytesIO()
     Image.fromarray(image.to_ndarray(format="rgb24")).save(file, format="JPEG", quality=JPEG_QUALITY)
     return file.getvalue()
-
-
-def _planes(image: VideoFrame) -> list[NDArray[np.uint8]]:
-    """Luma and both colour differences of a yuv420p picture, as arrays of rows."""
-    import numpy as np
-
-    samples = image.to_ndarray().ravel().astype(np.uint8, copy=False)
-    luma = image.width * image.height
-    cuts = (samples[:luma], samples[luma : luma * 5 // 4], samples[luma * 5 // 4 :])
-    return [
-        cut.reshape(-1, width)
-        for cut, width in zip(cuts, (image.width, image.width // 2, image.width // 2), strict=True)
-    ]
 
 
 def _frames(
