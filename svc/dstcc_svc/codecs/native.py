@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import groupby
 from types import ModuleType
@@ -48,14 +48,24 @@ def by_chunk(frames: Iterable[SourceFrame]) -> Iterator[Iterator[SourceFrame]]:
         yield part
 
 
-def encoded(codec: str, encoder: Any, source: SourceFrame, settings: EncodeSettings) -> Any:
-    """What a native encoder makes of a frame; :class:`~dstcc.errors.DstccError` for one that it cannot code."""
-    try:
-        return encoder.encode(picture(codec, source, settings))
-    except RuntimeError as error:
-        raise DstccError(
-            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
-        ) from error
+def encoded(
+    codec: str, frames: Iterable[SourceFrame], settings: EncodeSettings, encoder: Callable[[], Any]
+) -> Iterator[tuple[SourceFrame, Any]]:
+    """Each frame and what a native encoder makes of it, a new one for each chunk: a chunk is a function of its frames
+    alone. :class:`~dstcc.errors.DstccError` for a frame that it cannot code."""
+    for chunk in by_chunk(frames):
+        try:
+            native = encoder()
+        except (RuntimeError, ValueError) as error:
+            raise InputError(f"codec {codec}: {error}") from error
+        for source in chunk:
+            try:
+                made = native.encode(picture(codec, source, settings))
+            except RuntimeError as error:
+                raise DstccError(
+                    f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
+                ) from error
+            yield source, made
 
 
 def picture(codec: str, source: SourceFrame, settings: EncodeSettings) -> NDArray[np.uint8]:

@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dstcc.errors import InputError
-from dstcc_svc import _openh264
 from dstcc_svc.codecs.base import AccessUnit, EncodeSettings, SourceFrame
 from dstcc_svc.codecs.h264 import H264Codec
-from dstcc_svc.codecs.native import by_chunk, check, encoded, load
+from dstcc_svc.codecs.native import check, encoded, load
 
 
 class OpenH264(H264Codec):
@@ -33,24 +31,16 @@ class OpenH264(H264Codec):
         _native()
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code each chunk with a new encoder: a chunk is a function of its frames alone."""
+        """Code each chunk by itself."""
         native = _native()
         check(self.name, settings, self.max_layers, (0, native.MAX_QP), native.MIN_SIDE)
         fps = min(max(float(settings.fps), native.MIN_FPS), native.MAX_FPS)
-        for chunk in by_chunk(frames):
-            try:
-                encoder = native.Encoder(settings.width, settings.height, settings.crf, settings.layers, fps)
-            except (RuntimeError, ValueError) as error:
-                raise InputError(f"codec {self.name}: {error}") from error
-            for source in chunk:
-                yield _unit(encoder, source, settings)
+        options = settings.width, settings.height, settings.crf, settings.layers, fps
+        for source, made in encoded(self.name, frames, settings, lambda: native.Encoder(*options)):
+            layer, idr, data = made
+            assert idr == (source.frame == 0), "an IDR picture inside a chunk, though the intra period is 0"
+            yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
 
 
 def _native() -> Any:
     return load("dstcc_svc._openh264", "openh264", "libopenh264-dev")
-
-
-def _unit(encoder: _openh264.Encoder, source: SourceFrame, settings: EncodeSettings) -> AccessUnit:
-    layer, idr, data = encoded("openh264", encoder, source, settings)
-    assert idr == (source.frame == 0), "an IDR picture inside a chunk, though the intra period is 0"
-    return AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)

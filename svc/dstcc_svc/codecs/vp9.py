@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import InputError, MissingCapabilityError, StreamError
 from dstcc_svc.codecs.base import AccessUnit, Codec, EncodeSettings, Sample, SourceFrame
-from dstcc_svc.codecs.native import by_chunk, check, encoded, load
+from dstcc_svc.codecs.native import check, encoded, load
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
 
-    from dstcc_svc import _vpx
 
 # Quantizers (0..63) of neighbouring layers: the wider apart, the less one repeats of the one below; but base
 # layers beyond 56 are hard to look at: 24 in all, at most 12 a layer (about 3.5 dB).
@@ -60,19 +59,14 @@ class Vp9(Codec):
         _native()
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code each chunk with a new encoder: a chunk is a function of its frames alone."""
+        """Code each chunk by itself."""
         native = _native()
         steps = _checked_quantizers(settings)
         divisors = [settings.divisor(layer) for layer in range(settings.layers)]
-        for chunk in by_chunk(frames):
-            try:
-                encoder = native.Encoder(
-                    settings.width, settings.height, steps, divisors, *_EFFORT[settings.preset]
-                )
-            except (RuntimeError, ValueError) as error:
-                raise InputError(f"codec {self.name}: {error}") from error
-            for source in chunk:
-                yield from _units(encoder, source, settings)
+        options = settings.width, settings.height, steps, divisors, *_EFFORT[settings.preset]
+        for source, made in encoded(self.name, frames, settings, lambda: native.Encoder(*options)):
+            for layer, data in enumerate(made):
+                yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
 
     def samples(self, units: Iterable[AccessUnit]) -> list[Sample]:
         """Join the units of each frame into a superframe; the layers must be 0..m without a gap."""
@@ -149,11 +143,6 @@ def superframe(frames: list[bytes]) -> bytes:
 
 def _native() -> Any:
     return load("dstcc_svc._vpx", "vp9", "libvpx-dev")
-
-
-def _units(encoder: _vpx.Encoder, source: SourceFrame, settings: EncodeSettings) -> Iterator[AccessUnit]:
-    for layer, data in enumerate(encoded("vp9", encoder, source, settings)):
-        yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
 
 
 def _decoder() -> VideoCodecContext:
