@@ -27,7 +27,7 @@ class Step:
     """What one slot showed and what was decided for the next; for those who look on."""
 
     seen: Seen
-    decision: RepairDecision | None
+    decision: RepairDecision
     running: Float64Array
     """(K,): 1 while a trial runs."""
 

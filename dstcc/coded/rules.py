@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dstcc.engine.coded_stepper import CONFIGURED
 from dstcc.frozen import dataclass
 
 from .seen import KEEP_PLACE, Mission, RepairDecision, Seen, Sender, shares
@@ -68,10 +69,13 @@ class Automatic:
     name = "auto"
 
     def begin(self, mission: Mission) -> None:
-        """The scenario's coding must be automatic."""
+        """As the transport is configured; a scenario's coding must be automatic."""
+        configured = shares([float(CONFIGURED)] * len(mission.layers), mission.trials)
+        self._decision = RepairDecision(configured)
 
-    def decide(self, seen: Seen) -> None:
+    def decide(self, seen: Seen) -> RepairDecision:
         """Nothing."""
+        return self._decision
 
 
 class Random:

@@ -105,8 +105,8 @@ class Sender(Protocol):
     def begin(self, mission: Mission) -> None:
         """Start K trials anew."""
 
-    def decide(self, seen: Seen) -> RepairDecision | None:
-        """Called at the end of each slot; ``None`` leaves all as the scenario says."""
+    def decide(self, seen: Seen) -> RepairDecision:
+        """Called at the end of each slot."""
 
 
 def shares(values: list[float], trials: int) -> Float64Array:

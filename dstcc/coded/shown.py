@@ -102,10 +102,8 @@ def sent_s(subflow: Float64Array) -> Float64Array:
     return np.where(subflow[..., _S["heard_packets"]] > 0, middle, np.nan)
 
 
-def act(stepper: CodedStepper, decision: RepairDecision | None) -> None:
-    """Put a decision for all of its trials into a stepper; ``None`` leaves it as it is."""
-    if decision is None:
-        return
+def act(stepper: CodedStepper, decision: RepairDecision) -> None:
+    """Put a decision for all of its trials into a stepper."""
     stepper.repair[:] = decision.repair
     stepper.place[:] = decision.place
     stepper.left_out[:] = 0

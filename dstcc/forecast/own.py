@@ -22,14 +22,14 @@ from dstcc import engine
 from dstcc.algorithms import OWN
 from dstcc.arrays import Float64Array
 from dstcc.coded.evidence import Evidence
-from dstcc.coded.seen import Mission, RepairDecision, Seen, shares
+from dstcc.coded.rules import Automatic
+from dstcc.coded.seen import Mission, RepairDecision, Seen
 from dstcc.coded.shown import act, mission_of, seen_of, sent_s, share_in_words
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import (
     CODED_EPISODE_VALUES,
     CODED_LAYER_VALUES,
     CODED_SUBFLOW_VALUES,
-    CONFIGURED,
 )
 from dstcc.engine.config import NEVER_NS, subflow_links
 from dstcc.engine.stepper import Shown
@@ -40,7 +40,7 @@ from dstcc.scenario.fields import NS_PER_S
 from dstcc.scenario.model import MAX_LAYERS, MAX_SUBFLOWS
 
 from .inputs import span_rtts
-from .pilot import Decider, losses_of, trial_mission
+from .pilot import Decider, SteppedPilot, losses_of, trial_mission
 from .policy import MOST_LAYERS, MOST_SUBFLOWS, ForecastPolicy, forecast_of
 from .sender import Forecasting
 
@@ -146,20 +146,6 @@ def own_mission(config: EngineConfig) -> Mission:
         for i in links
     )
     return replace(mission, rate_bytes=np.zeros_like(mission.rate_bytes), outages_s=outages_s)
-
-
-class Automatic:
-    """The engine's rule, as a :class:`~dstcc.coded.seen.Sender`."""
-
-    name = "auto"
-
-    def begin(self, mission: Mission) -> None:
-        """How many decisions there are."""
-        self._decision = RepairDecision(shares([float(CONFIGURED)] * len(mission.layers), mission.trials))
-
-    def decide(self, seen: Seen) -> RepairDecision:
-        """Always the same: none."""
-        return self._decision
 
 
 class OwnDecider:
@@ -276,12 +262,13 @@ def _shares(rates: Float64Array) -> Float64Array:
     return np.asarray(rates / rates.sum(axis=1, keepdims=True))
 
 
-class OwnPilot:
-    """A :class:`~dstcc.learn.policies.drive.Pilot`."""
+class OwnPilot(SteppedPilot):
+    """Who decides, where it does, and looks on."""
+
+    _decider: OwnDecider | None
 
     def __init__(self, config: EngineConfig, layers: int, watcher: Watcher | None, *, decides: bool) -> None:
-        self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
-        self.stepper.load(0, config)
+        super().__init__(config, layers)
         self._begin_ns, self._watcher = config.begin_ns, watcher
         self._decider = OwnDecider(forecaster(), own_mission(config)) if decides else None
 
@@ -290,19 +277,10 @@ class OwnPilot:
         self.stepper.step()
         if self.stepper.time_s(0) * 1e9 < self._begin_ns:
             return
-        decision = None if self._decider is None else self._decider.decide(self.stepper)
-        act(self.stepper, decision)
+        if self._decider is not None:
+            act(self.stepper, self._decider.decide(self.stepper))
         if self._watcher is not None:
             self._watcher(_decided(self.stepper, self._decider))
-
-    def result(self) -> EngineResult:
-        """What happened so far."""
-        return self.stepper.result(0)
-
-    @property
-    def guarded(self) -> tuple[int, int] | None:
-        """It bounds no decision."""
-        return None if self._decider is None else (0, self._decider.fallen)
 
 
 def _rules_belief(stepper: CodedStepper) -> dict[str, Float64Array]:

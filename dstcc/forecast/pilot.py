@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dstcc.arrays import Float64Array
     from dstcc.coded.seen import Mission, RepairDecision, Seen
 
+    from .own import OwnDecider
     from .policy import ForecastPolicy
 
 
@@ -51,33 +52,43 @@ class Decider:
         return decision
 
 
-class CodedPilot:
-    """A :class:`~dstcc.learn.policies.drive.Pilot`. Nothing is decided of a connection before it begins."""
+class SteppedPilot:
+    """What pilots of coded packets (:class:`~dstcc.learn.policies.drive.Pilot`) have alike."""
 
-    def __init__(
-        self, policy: ForecastPolicy, config: EngineConfig, layers: int, watcher: Watcher | None
-    ) -> None:
-        """Come to where the connection begins."""
-        subflows = subflow_links(config.links)
-        self.stepper = CodedStepper(1, len(subflows), layers)
+    _decider: Decider | OwnDecider | None
+
+    def __init__(self, config: EngineConfig, layers: int) -> None:
+        self.stepper = CodedStepper(1, len(subflow_links(config.links)), layers)
         self.stepper.load(0, config)
-        while self.stepper.done[0] == RUNNING and self.stepper.time_s(0) * 1e9 < config.begin_ns:
-            self.stepper.step()
-        self._decider = Decider(policy, mission_of([config], layers, subflows), watcher)
-
-    def step(self) -> None:
-        """Decide for a slot."""
-        act(self.stepper, self._decider.decide(self.stepper))
-        self.stepper.step()
 
     def result(self) -> EngineResult:
         """What happened so far."""
         return self.stepper.result(0)
 
     @property
-    def guarded(self) -> tuple[int, int]:
+    def guarded(self) -> tuple[int, int] | None:
         """It bounds no decision."""
-        return 0, self._decider.fallen
+        return None if self._decider is None else (0, self._decider.fallen)
+
+
+class CodedPilot(SteppedPilot):
+    """Nothing is decided of a connection before it begins."""
+
+    _decider: Decider
+
+    def __init__(
+        self, policy: ForecastPolicy, config: EngineConfig, layers: int, watcher: Watcher | None
+    ) -> None:
+        """Come to where the connection begins."""
+        super().__init__(config, layers)
+        while self.stepper.done[0] == RUNNING and self.stepper.time_s(0) * 1e9 < config.begin_ns:
+            self.stepper.step()
+        self._decider = Decider(policy, trial_mission(config), watcher)
+
+    def step(self) -> None:
+        """Decide for a slot."""
+        act(self.stepper, self._decider.decide(self.stepper))
+        self.stepper.step()
 
 
 def trial_mission(config: EngineConfig) -> Mission:

@@ -106,7 +106,7 @@ class Forecasting:
         self._watch(seen)
         self._foretold.append((seen.time_s.copy(), self.beliefs.reshape(-1, POINTS)))
         rule = self._rule.decide(seen)
-        if rule is None or not self._guarded or not self.fallen.any():
+        if not self._guarded or not self.fallen.any():
             return decision
         return RepairDecision(np.where(self.fallen[:, None], rule.repair, decision.repair))
 

@@ -76,10 +76,8 @@ def _factors(names: Sequence[str], scale: float) -> Float64Array:
     return np.array([units.get(name.rpartition("_")[2], 1.0) for name in names])
 
 
-def answer_of(number: int, decision: RepairDecision | None) -> str:
+def answer_of(number: int, decision: RepairDecision) -> str:
     """The answer's line, without its end."""
-    if decision is None:
-        return str(number)
     layers = (
         f"{float(share)!r} {int(layer in decision.left_out)}"
         for layer, share in enumerate(decision.repair[0])

@@ -88,7 +88,6 @@ def test_an_answer_has_the_slots_number_a_place_and_each_layer() -> None:
     decision = RepairDecision(np.array([[0.1, 1 / 3]]), place=2, left_out=(1,))
     assert answer_of(7, decision) == f"7 2 0.1 0 {1 / 3!r} 1"
     assert answer_of(8, RepairDecision(np.array([[0.5]]))) == "8 -1 0.5 0"
-    assert answer_of(9, None) == "9"
 
 
 # ------------------------------------------------------------------- what the program makes of a controller
