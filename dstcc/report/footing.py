@@ -12,7 +12,7 @@ from typing import Any
 from dstcc.algorithms import COPIES, KNOWLEDGE, SHOWS_RATES, letters
 
 from .model import Algorithm, Section
-from .numbers import SPACE, UNKNOWN
+from .numbers import UNKNOWN, grouped
 
 VARIES = "varies"
 SHARED = "deadlines"
@@ -125,8 +125,3 @@ def legend(footings: Iterable[Footing]) -> list[tuple[str, str]]:
     if any(footing.ordering_domains is None for footing in known):
         lines.append(("any", "each layer is an ordering domain"))
     return lines + [("+", COPIES[key]) for key in COPIES if any(footing.copies == key for footing in known)]
-
-
-def grouped(number: int) -> str:
-    """Digits in groups of three."""
-    return f"{number:,}".replace(",", SPACE)

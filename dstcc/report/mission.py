@@ -15,7 +15,7 @@ from dstcc.errors import RunError
 
 from .controllers import controllers_of
 from .model import Section, Trial
-from .numbers import quantity, scientific, span
+from .numbers import grouped, quantity, scientific, span
 from .tables import Tables
 
 CUBIC_C_POWER = 3
@@ -303,5 +303,4 @@ def _trials(section: Section) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    grouped = f"{number:,}".replace(",", "\u202f")
-    return f"{grouped} {noun}" if number == 1 else f"{grouped} {noun}s"
+    return f"{grouped(number)} {noun}" if number == 1 else f"{grouped(number)} {noun}s"

@@ -149,6 +149,11 @@ def with_interval(
     return value, f"{say(one.low * factor)}{joint}{say(one.high * factor)}"
 
 
+def grouped(number: int) -> str:
+    """Digits in groups of three."""
+    return f"{number:,}".replace(",", SPACE)
+
+
 def scientific(value: float) -> str:
     """A small probability: ``0``, ``0.012`` or ``3.2 × 10⁻⁴``."""
     if value == 0.0 or 0.01 <= abs(value) < 1000:

@@ -31,11 +31,11 @@ from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.section import FIGURES, finding
 from .figures.transport import QUANTITIES, Quantity, transport_figure, without_line
-from .footing import Footing, footings_of, grouped, legend
+from .footing import Footing, footings_of, legend
 from .frontier import BOUND_NAME, Frontier, FrontierRow, frontiers, table, titles
 from .mission import Mission, describe_mission
 from .model import Report, Section, Trial, plain_name
-from .numbers import quantity
+from .numbers import grouped, quantity
 from .pictures import Screening, Screenings
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .ranking import Ranked, headings, words_of

@@ -14,12 +14,12 @@ from .catalogue import Metric
 from .contacts import contact_table
 from .controllers import controllers_of
 from .decision import decide
-from .footing import footings_of, grouped, legend
+from .footing import footings_of, legend
 from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
 from .least_delay import words
 from .mark import CSV_COLUMNS, comment
 from .model import Report, Section
-from .numbers import UNKNOWN
+from .numbers import UNKNOWN, grouped
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .printed import table_lines
 from .ranking import Ranked, headings, leader_of
