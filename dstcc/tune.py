@@ -150,8 +150,7 @@ def scored(
     scenario: Scenario, source: Source, congestion: str, seeds: range
 ) -> Callable[[Settings], float | None]:
     """The mean of :data:`METRIC` over ``seeds`` for settings; None where they are refused or a trial fails."""
-    run = scenario.run.model_copy(update={"seed": seeds.start, "seeds": len(seeds)})
-    base = scenario.model_copy(update={"run": run})
+    base = scenario.with_run(seed=seeds.start, seeds=len(seeds))
 
     def score(settings: Settings) -> float | None:
         try:

@@ -65,7 +65,7 @@ def command(
     Exit codes: 0 done, 1 failed, 2 bad input, 129 hung up, 130 interrupted, 143 terminated.
     """
     from dstcc.coded.stored import SHIPPED, load_rules
-    from dstcc.ladder.baselines import climb, replace_seeds
+    from dstcc.ladder.baselines import climb
     from dstcc.ladder.written import LADDER, PAGE, document, write_ladder
     from dstcc.outputs import check_output
     from dstcc.scenario import load_scenario
@@ -75,7 +75,7 @@ def command(
     )
     loaded = [load_scenario(path) for path in scenarios]
     if seeds is not None:
-        loaded = [replace_seeds(one, seeds) for one in loaded]
+        loaded = [one.with_run(seeds=seeds) for one in loaded]
     tuned = load_rules(rules or SHIPPED)
     policies = [one for given in controllers for one in _senders(given)]
     with progress("climbing", len(loaded)) as advance:

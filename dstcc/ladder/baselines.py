@@ -297,8 +297,3 @@ def best_constant(fleet: Fleet) -> tuple[Constant, Float64Array]:
     ranked = sorted(known.values(), key=lambda pair: -pair[0])[:FINALISTS]
     played = [(one, fleet.run(one)) for _, one in ranked]
     return max(played, key=lambda pair: float(np.mean(pair[1])))
-
-
-def replace_seeds(scenario: Scenario, count: int) -> Scenario:
-    """The same with so many seeds."""
-    return scenario.model_copy(update={"run": scenario.run.model_copy(update={"seeds": count})})

@@ -127,8 +127,8 @@ def single(scenario: Scenario, name: str, seed: int, where: str) -> Scenario:
             "scheduler": schedulers or transport.scheduler,
         }
         transport = transport.model_copy(update=changed)
-    run = base.run.model_copy(update={"seed": seed, "seeds": 1})
-    return base.model_copy(update={"transport": transport, "run": run, "variant": (), "expect": {}})
+    alone = base.model_copy(update={"transport": transport, "variant": (), "expect": {}})
+    return alone.with_run(seed=seed, seeds=1)
 
 
 def policies_of(scenario: Scenario) -> list[str]:

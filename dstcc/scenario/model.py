@@ -632,6 +632,10 @@ class Scenario(ScenarioTable):
         """Number of subflows of the connection, over all links."""
         return sum(way.subflows for way in self.ways)
 
+    def with_run(self, **changes: Any) -> Scenario:
+        """The same with other values of ``[run]``, which are not checked."""
+        return self.model_copy(update={"run": self.run.model_copy(update=changes)})
+
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of its trials."""

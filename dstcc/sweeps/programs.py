@@ -47,7 +47,7 @@ class ProgramRuns:
         with meaning(scenario.programs):
             maker = _maker(source.release().name)
             for seed in scenario.seeds:
-                one = scenario.model_copy(update={"run": scenario.run.model_copy(update={"seed": seed})})
+                one = scenario.with_run(seed=seed)
                 options = options_of(one)
                 about = {
                     **dict.fromkeys(("scheduler", "controller", "variant")),
