@@ -52,9 +52,6 @@ from .further_on import FurtherOn
 from .probing import Probing
 
 NS_PER_S = 1e9
-UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
-"""How much the rate is raised while only its use is known, and how far it may exceed the limit; what all unknown paths
-may have together, as a multiple of the source's rate."""
 VIDEOS = 8
 """Kept, of those that trials began with."""
 ALL = slice(None)

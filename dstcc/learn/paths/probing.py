@@ -22,9 +22,8 @@ import numpy as np
 from dstcc.arrays import BoolArray, Float64Array
 from dstcc.engine import _engine
 
-SHARE_GAIN, SLOTS, DEEP, STANDING_GAIN = _engine.PROBING
-"""How many times its share a path may have; in how many slots it is probed at most; slots of the rate that a deep queue
-was seen to hold; how many times the rate that its queue shows a path has."""
+SLOTS = _engine.PROBING[1]
+"""In how many slots a path is probed at most."""
 
 
 class Probing:

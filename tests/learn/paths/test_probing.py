@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dstcc.engine import _engine
 from dstcc.engine._testing import parts
-from dstcc.learn.paths.measure import SOURCE_GAIN, UNKNOWN_GAIN
-from dstcc.learn.paths.probing import DEEP, SHARE_GAIN, SLOTS, STANDING_GAIN, Probing
+from dstcc.learn.paths.probing import Probing
 
 from .test_measure import WIRE, Row, limits, rates_of, slot
 
+UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
+SHARE_GAIN, SLOTS, DEEP, STANDING_GAIN = _engine.PROBING
 NEED = 8.0
 SHARE = SOURCE_GAIN * NEED
 """Packets a second: of a source that needs 8, on its only path."""
