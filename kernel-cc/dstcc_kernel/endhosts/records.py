@@ -46,7 +46,7 @@ STATES = {
     9: "last-ack",
     11: "closing",
 }
-US, MS, COUNT, RATE = "us", "ms", "count", "rate"
+US, COUNT, RATE = "us", "count", "rate"
 FIELDS: dict[str, tuple[int, str, str]] = {
     "rto_s": (8, "I", US),
     "mss_bytes": (16, "I", COUNT),
