@@ -187,11 +187,6 @@ def of_frames(name: str, of_codewords: NDArray[np.float64]) -> NDArray[np.float6
     return of_codewords if codewords == 1 else any_lost(codewords, of_codewords)
 
 
-def packet_loss(name: str, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:
-    """:meth:`Code.packet_loss` of the code of that name."""
-    return code(name).packet_loss(ebn0_db, packet_bytes)
-
-
 @cache
 def _interpolant(name: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """log10 of the frame error rate as a function of Eb/N0 in dB, within the table."""

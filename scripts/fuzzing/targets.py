@@ -195,7 +195,7 @@ def _profiles(_room: Room) -> list[bytes]:
 
 def _codes(_room: Room, data: bytes) -> None:
     """The table of frame error rates: a scenario's ``loss`` asks it for any code, Eb/N0 and size."""
-    from dstcc_channels.codes import CODE_NAMES, packet_loss
+    from dstcc_channels.codes import CODE_NAMES, code
 
     document = _json(data)
     if not isinstance(document, list) or len(document) != 3:
@@ -207,7 +207,7 @@ def _codes(_room: Room, data: bytes) -> None:
         raise DstccError("no question")
     if not -50 <= ebn0_db <= 100 or not 1 <= size <= 1 << 20:
         raise DstccError("no question")
-    loss = float(packet_loss(name, ebn0_db, size))
+    loss = float(code(name).packet_loss(ebn0_db, size))
     if not 0 <= loss <= 1:
         raise AssertionError(f"a packet loss of {loss}")
 

@@ -6,7 +6,7 @@ from math import erfc, sqrt
 
 import numpy as np
 import pytest
-from dstcc_channels.codes import CODE_NAMES, FAR_DB, UNCODED, code, packet_loss
+from dstcc_channels.codes import CODE_NAMES, FAR_DB, UNCODED, code
 from dstcc_channels.data import rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,7 +74,7 @@ def test_simulated_rows_say_what_they_rest_on():
 def test_uncoded_bits_are_exact(ebn0_db):
     bit_error = 0.5 * erfc(sqrt(10 ** (ebn0_db / 10)))
     assert code(UNCODED).frame_error_rate(ebn0_db) == pytest.approx(bit_error, rel=1e-12)
-    assert packet_loss(UNCODED, ebn0_db, 1500) == pytest.approx(1 - (1 - bit_error) ** 12000, abs=1e-12)
+    assert code(UNCODED).packet_loss(ebn0_db, 1500) == pytest.approx(1 - (1 - bit_error) ** 12000, abs=1e-12)
 
 
 def test_known_uncoded_rate():
@@ -209,6 +209,6 @@ def test_unknown_names_and_sizes_are_refused():
     with pytest.raises(InputError, match=r"did you mean 'ccsds-turbo-1/6-8920'.*allowed: uncoded"):
         code("ccsds-turbo-1/6-8902")
     with pytest.raises(InputError, match="between 1 and 65535 bytes"):
-        packet_loss(UNCODED, 5, 0)
+        code(UNCODED).packet_loss(5, 0)
     with pytest.raises(InputError, match="is known from"):
         code("ccsds-c2").required_ebn0_db(1e-9)

@@ -118,9 +118,9 @@ def test_frames_become_the_chain_with_the_same_loss() -> None:
     )
     assert isinstance(made, GilbertElliott)
     lost = made.p / (made.p + made.r)
-    from dstcc_channels.codes import packet_loss
+    from dstcc_channels.codes import code
 
-    assert lost == pytest.approx(packet_loss("ccsds-turbo-1/6-8920", 0.2, 1500), rel=1e-6)
+    assert lost == pytest.approx(code("ccsds-turbo-1/6-8920").packet_loss(0.2, 1500), rel=1e-6)
 
 
 def test_a_delay_over_time_becomes_small_steps() -> None:

@@ -17,7 +17,7 @@ from .angles import (
 )
 from .bodies import BODIES, Body, body
 from .ephemeris import EPHEMERIDES, Ephemeris
-from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
+from .light_time import LIGHT_M_S, light_time_s, sight_m
 from .links import LinkTimes, link_times
 from .orbits import (
     CircularOrbit,
@@ -59,7 +59,6 @@ __all__ = [
     "body",
     "complement",
     "conjunction_windows",
-    "distance_m",
     "earth_windows",
     "elevation_deg",
     "intersection",

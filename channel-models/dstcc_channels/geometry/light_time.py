@@ -58,19 +58,6 @@ def light_time_s(
     return over_time(lambda at: solve(at)[0], times).reshape(np.shape(t_s))
 
 
-def distance_m(
-    origin: str,
-    target: str,
-    start: datetime,
-    t_s: ArrayLike,
-    *,
-    ephemeris: str = "kepler",
-    sent: bool = False,
-) -> NDArray[np.float64]:
-    """The distance that the light of :func:`light_time_s` travels, metres; shape of ``t_s``."""
-    return LIGHT_M_S * light_time_s(origin, target, start, t_s, ephemeris=ephemeris, sent=sent)
-
-
 def sight_m(
     origin: str,
     target: str,
