@@ -103,13 +103,16 @@ void Admission::take(Time deadline, double bytes) {
     total_ += bytes;
 }
 
-void Admission::expect(double bytes_per_ns) {
+bool Admission::expect(double bytes_per_ns) {
+    bool all = true;
     for (std::size_t i = step_before(now_ + longest_); i + 1 < at_.size() && at_[i + 1] - longest_ <= ends_; ++i) {
         const double comes = bytes_per_ns * static_cast<double>(at_[i + 1] - at_[i]);
         const double fits = std::clamp(least_[i + 1] - total_, 0.0, comes);
         admitted_[i + 1] += fits;
         total_ += fits;
+        all = all && fits >= comes;
     }
+    return all;
 }
 
 }  // namespace dstcc

@@ -36,20 +36,19 @@ void CodedSendingEnd::plan_ahead() {
     const double asked = std::accumulate(comes.begin(), comes.end(), 0.0);
     note_overload(asked);
     rank_apart();
-    if (nothing_to_choose(interval, asked)) return admission_.forget();
+    const bool short_of_base = comes[0] > rate_ && last_worth(0) > 0;
+    if (!short_of_base && nothing_to_choose(interval, asked)) return admission_.forget();
     if (!look_over_contacts(admission_)) return;
     for (std::size_t first = 0, last = 0; first < map_.layers(); first = ++last) {
         admission_.begin_layer();
-        const bool all = admit_layers(first, first);
-        last = all ? first : last_worth(first);
-        if (last > first) {
-            admission_.begin_layer_again();
-            admit_layers(first, last);
-            std::fill(ranks_.begin() + static_cast<std::ptrdiff_t>(first),
-                      ranks_.begin() + static_cast<std::ptrdiff_t>(last) + 1, first);
-        }
-        admission_.expect(std::accumulate(comes.begin() + static_cast<std::ptrdiff_t>(first),
-                                          comes.begin() + static_cast<std::ptrdiff_t>(last) + 1, 0.0));
+        const bool waiting = admit_layers(first, first), coming = admission_.expect(comes[first]);
+        last = waiting && coming ? first : last_worth(first);
+        if (last == first) continue;
+        admission_.begin_layer_again();
+        admit_layers(first, last);
+        const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(last) + 1;
+        std::fill(ranks_.begin() + from, ranks_.begin() + to, first);
+        admission_.expect(std::accumulate(comes.begin() + from, comes.begin() + to, 0.0));
     }
     for (std::size_t layer = 0; layer < map_.layers(); ++layer) close_in_time(layer, kNoticed * interval);
 }

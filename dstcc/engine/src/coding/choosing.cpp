@@ -180,8 +180,7 @@ SubflowSet CodedSendingEnd::losing_least(SubflowSet set) const {
         least = std::min(least, loses_of(static_cast<std::size_t>(lowest(all))));
     SubflowSet losing_least = 0;
     for (; set != 0; set &= set - 1)
-        if (const int s = lowest(set); loses_of(static_cast<std::size_t>(s)) - least <= kMuchMore)
-            insert(losing_least, static_cast<std::size_t>(s));
+        if (const auto s = static_cast<std::size_t>(lowest(set)); !loses_more(s, least)) insert(losing_least, s);
     return losing_least;
 }
 

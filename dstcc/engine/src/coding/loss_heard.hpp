@@ -63,7 +63,7 @@ public:
     void set_unheard(double share) { unheard_ = share; }
     // A path's share, by what was ever heard of it; and beyond that of all.
     static double of_path(std::int64_t heard, std::int64_t lost) {
-        return (static_cast<double>(lost) + kPriorLost) / (static_cast<double>(heard) + kPrior);
+        return (static_cast<double>(lost) + kPathLost) / (static_cast<double>(heard) + kPath);
     }
     double more_of(std::int64_t heard, std::int64_t lost) const {
         return std::max(of_path(heard, lost) - heard_share(), 0.0);
@@ -71,7 +71,7 @@ public:
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
-    static constexpr double kPrior = 100.0 / 3, kPriorLost = 1, kFar = 8;
+    static constexpr double kPrior = 100, kPriorLost = 3, kPath = kPrior / 3, kPathLost = kPriorLost / 3, kFar = 8;
     static constexpr int kBlocks = 200;
     static constexpr std::size_t kFirst = 2;
     struct Memory {

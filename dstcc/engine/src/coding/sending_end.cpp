@@ -328,7 +328,7 @@ SubflowSet CodedSendingEnd::speaking() const {
 SubflowSet CodedSendingEnd::losing_less(std::size_t s) const {
     SubflowSet less = 0;
     for (std::size_t other = 0; other < subflows_.size(); ++other)
-        if (contains(established_, other) && loses_of(s) - loses_of(other) > kMuchMore) insert(less, other);
+        if (contains(established_, other) && loses_more(s, loses_of(other))) insert(less, other);
     return less;
 }
 

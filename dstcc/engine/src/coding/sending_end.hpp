@@ -207,6 +207,10 @@ private:
     bool gives_way(const Subflow& subflow) const;
     SubflowSet speaking() const;
     SubflowSet losing_less(std::size_t s) const;
+    // Behind nodes it may be storage that loses it.
+    bool loses_more(std::size_t s, double share) const {
+        return !subflows_[s].clock.over_nodes() && loses_of(s) - share > kMuchMore;
+    }
     bool others_bring_all(SubflowSet others);
     bool keeps_back(std::size_t s) const {
         const Subflow& subflow = subflows_[s];
