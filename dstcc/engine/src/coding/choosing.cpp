@@ -192,7 +192,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
     if (const SubflowSet all = in_time(up(open_), deadline), good = losing_least(all);
-        coding_.automatic && action_.place < 0 && good != all && !leaves_out())
+        place() == RepairPlace::kSame && good != all && !leaves_out())
         return (timely & good) != 0 ? quickest(timely & good) : -1;
     if (place() == RepairPlace::kSpread) {
         const SubflowSet from = turn_ < subflows_.size() ? timely >> turn_ << turn_ : SubflowSet{0};

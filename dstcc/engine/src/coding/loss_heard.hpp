@@ -17,6 +17,25 @@
 
 namespace dstcc {
 
+// Of so many of the last packets, at most; earlier ones count half.
+struct LossMemory {
+    static constexpr double kPrior = 100, kPriorLost = 3;
+    double lost = 0, heard = 0;
+    void add(double packets, double more_lost, double most) {
+        lost += more_lost;
+        heard += packets;
+        if (heard < most) return;
+        lost /= 2;
+        heard /= 2;
+    }
+    void add_arrived(std::uint32_t packets, double most) {
+        for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most);
+        heard += packets;
+    }
+    // With a prior that counts as so many times kPrior packets.
+    double share(double times = 1) const { return (lost + kPriorLost * times) / (heard + kPrior * times); }
+};
+
 class LossHeard {
 public:
     static constexpr std::array<double, 4> kMemories = {1'250, 5'000, 20'000, 80'000};  // packets
@@ -63,7 +82,7 @@ public:
     void set_unheard(double share) { unheard_ = share; }
     // A path's share, by what was ever heard of it; and beyond that of all.
     static double of_path(std::int64_t heard, std::int64_t lost) {
-        return (static_cast<double>(lost) + kPathLost) / (static_cast<double>(heard) + kPath);
+        return LossMemory{static_cast<double>(lost), static_cast<double>(heard)}.share();
     }
     double more_of(std::int64_t heard, std::int64_t lost) const {
         return std::max(of_path(heard, lost) - heard_share(), 0.0);
@@ -71,26 +90,11 @@ public:
     double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
 
 private:
-    static constexpr double kPrior = 100, kPriorLost = 3, kPath = kPrior / 3, kPathLost = kPriorLost / 3, kFar = 8;
+    static constexpr double kFar = 8;
     static constexpr int kBlocks = 200;
     static constexpr std::size_t kFirst = 2;
-    struct Memory {
-        double lost = 0, heard = 0;
-        void add(double packets, double more_lost, double most) {
-            lost += more_lost;
-            heard += packets;
-            if (heard < most) return;
-            lost /= 2;
-            heard /= 2;
-        }
-        void add_arrived(std::uint32_t packets, double most) {
-            for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most);
-            heard += packets;
-        }
-        double share() const { return (lost + kPriorLost) / (heard + kPrior); }
-    };
     double heard_share() const { return heard_[best_].share(); }
-    std::array<Memory, kMemories.size()> heard_;
+    std::array<LossMemory, kMemories.size()> heard_;
     std::array<double, kMemories.size()> likely_ = {-kFar / 2, -kFar / 2, 0, -kFar / 2};
     std::size_t best_ = kFirst;
     double unheard_ = 0, squares_ = 0, variance_ = 0;

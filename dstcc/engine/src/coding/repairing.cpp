@@ -16,7 +16,7 @@ constexpr double kRarely = 3e-2;                       // the last of them
 constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kUnproven = 1.15;                     // of the source's bytes
-constexpr double kSure = 0.25;                          // before any feedback; after a round trip of it, twice as much
+constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
 constexpr double kAllAlong = 0.125;                    // of all packets
 constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
@@ -57,6 +57,7 @@ void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
 
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
     losses_.arrived(heard.packets);
+    over.losses.add_arrived(heard.packets, kPathMemory);
     over.heard += heard.packets;
     note_heard_of(over, heard.first_ns, heard.last_ns);
     over.delivered_bytes += heard.bytes;
@@ -112,6 +113,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
+    if (!over.lately.stops()) over.losses.add(1, fate.lost, kPathMemory);
     note_heard_of(over, packet.sent_ns, packet.sent_ns);
     if (!fate.lost) over.delivered_bytes += packet.bytes;
     if (fate.known) note_stay(over, packet.sent_ns, packet.bytes, fate.lost);
