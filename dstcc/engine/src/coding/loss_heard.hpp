@@ -33,7 +33,30 @@ struct LossMemory {
         heard += packets;
     }
     // With a prior that counts as so many times kPrior packets.
-    double share(double times = 1) const { return (lost + kPriorLost * times) / (heard + kPrior * times); }
+    double share(double times) const { return (lost + kPriorLost * times) / (heard + kPrior * times); }
+    double share() const { return share(1); }
+};
+
+// A path's, without its outages: more than kOutage packets lost, and kMore times what arrives with them. Less is known of it before than
+// of all.
+class PathLosses {
+public:
+    // What one report says, or some.
+    void take(std::size_t arrived, std::size_t lost) {
+        row_ += lost;
+        if (arrived == 0) return;
+        if (row_ <= std::max(kOutage, kMore * arrived))
+            for (; row_ > 0; --row_) memory_.add(1, 1, kMost);
+        row_ = 0;
+        memory_.add_arrived(static_cast<std::uint32_t>(arrived), kMost);
+    }
+    double share() const { return memory_.share(kKnown); }
+
+private:
+    static constexpr std::size_t kOutage = 32, kMore = 4;
+    static constexpr double kMost = 5'000, kKnown = 1.0 / 3;
+    LossMemory memory_;
+    std::size_t row_ = 0;  // lost, since any arrived
 };
 
 class LossHeard {

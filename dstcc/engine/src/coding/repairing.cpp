@@ -31,6 +31,7 @@ void CodedSendingEnd::take_fates(std::size_t s) {
         lost += fate.known && fate.lost;
     }
     subflows_[s].lately.take(known, lost);
+    subflows_[s].losses.take(known - lost, lost);
     for (const Fate& fate : fates) fate.known ? take(s, fate) : doubt(fate.packet);
     plan_again();
 }
@@ -57,7 +58,7 @@ void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
 
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
     losses_.arrived(heard.packets);
-    over.losses.add_arrived(heard.packets, kPathMemory);
+    over.losses.take(heard.packets, 0);
     over.heard += heard.packets;
     note_heard_of(over, heard.first_ns, heard.last_ns);
     over.delivered_bytes += heard.bytes;
@@ -113,7 +114,6 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
-    if (!over.lately.stops()) over.losses.add(1, fate.lost, kPathMemory);
     note_heard_of(over, packet.sent_ns, packet.sent_ns);
     if (!fate.lost) over.delivered_bytes += packet.bytes;
     if (fate.known) note_stay(over, packet.sent_ns, packet.bytes, fate.lost);

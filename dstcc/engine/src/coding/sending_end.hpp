@@ -93,7 +93,7 @@ public:
         std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
-        LossMemory losses = {};                         // of these, but in an outage
+        PathLosses losses = {};
         LostLately lately = {};
         StorageSeen storage = {};
         Time away_ns = 0;  // the planned wait further on, of what is sent now or within a sixteenth of a round trip
@@ -181,9 +181,7 @@ public:
 
 private:
     static constexpr float kNoShare = 2;
-    static constexpr double kMuchMore = 0.05;      // is lost of a path than of others
-    static constexpr double kOfPath = 1.0 / 3;     // the prior of a path's losses
-    static constexpr double kPathMemory = 5'000;  // packets
+    static constexpr double kMuchMore = 0.05;  // is lost of a path than of others
     struct Level {
         std::deque<std::uint32_t> objects;    // that wait, the oldest first
         std::uint32_t begun = kNoObject;      // of these, the one of which a packet went last
@@ -349,7 +347,7 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     // By what was heard of it; and in bytes in a nanosecond.
-    double loses_of(std::size_t s) const { return subflows_[s].losses.share(kOfPath); }
+    double loses_of(std::size_t s) const { return subflows_[s].losses.share(); }
     double loses(std::size_t s) const { return subflows_[s].flight.rate() * loses_of(s); }
     double share_ahead() const;
     double share_of(std::uint32_t block) const;
