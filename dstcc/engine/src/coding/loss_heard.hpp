@@ -20,17 +20,21 @@ namespace dstcc {
 // Of so many of the last packets, at most; earlier ones count half.
 struct LossMemory {
     static constexpr double kPrior = 100, kPriorLost = 3;
-    double lost = 0, heard = 0;
-    void add(double packets, double more_lost, double most) {
+    double lost = 0, heard = 0, expected = 0;
+    // `share`: that is lost of them where they went.
+    void add(double packets, double more_lost, double most, double share = 0) {
         lost += more_lost;
         heard += packets;
+        expected += packets * share;
         if (heard < most) return;
         lost /= 2;
         heard /= 2;
+        expected /= 2;
     }
-    void add_arrived(std::uint32_t packets, double most) {
-        for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most);
+    void add_arrived(std::uint32_t packets, double most, double share = 0) {
+        for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most, share);
         heard += packets;
+        expected += packets * share;
     }
     // With a prior that counts as so many times kPrior packets.
     double share(double times) const { return (lost + kPriorLost * times) / (heard + kPrior * times); }
@@ -64,12 +68,12 @@ public:
     static constexpr std::array<double, 4> kMemories = {1'250, 5'000, 20'000, 80'000};  // packets
     using Shares = std::array<float, kMemories.size()>;
 
-    void packet(bool lost) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m]);
+    void packet(bool lost, double of_path = 0) {
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m], of_path);
     }
     // So many that arrived.
-    void arrived(std::uint32_t packets) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m]);
+    void arrived(std::uint32_t packets, double of_path = 0) {
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m], of_path);
     }
     // Of a block whose packets' fates are all known.
     void block(double packets, double lost) {
@@ -101,6 +105,11 @@ public:
         for (double& likely : likely_) likely = std::max(likely - best, -kFar);
     }
     double share() const { return heard_share() + unheard_; }
+    // Of packets that go where so many are lost: in the same proportion as of those that were heard of.
+    double share_of(double of_paths) const {
+        const LossMemory& memory = heard_[best_];
+        return memory.expected > 0 ? share() * of_paths * memory.heard / memory.expected : share();
+    }
     // What is lost beyond that of what goes where nothing is heard of in time.
     void set_unheard(double share) { unheard_ = share; }
     // A path's share, by what was ever heard of it; and beyond that of all.

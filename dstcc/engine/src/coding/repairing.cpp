@@ -57,7 +57,7 @@ void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
 }
 
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
-    losses_.arrived(heard.packets);
+    losses_.arrived(heard.packets, over.losses.share());
     over.losses.take(heard.packets, 0);
     over.heard += heard.packets;
     note_heard_of(over, heard.first_ns, heard.last_ns);
@@ -111,7 +111,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
     const bool refused = fate.lost && was_refused(over, packet.sent_ns);
-    if (!refused) losses_.packet(fate.lost);
+    if (!refused) losses_.packet(fate.lost, over.losses.share());
     ++over.heard;
     over.heard_lost += fate.lost;
     note_heard_of(over, packet.sent_ns, packet.sent_ns);
@@ -448,8 +448,8 @@ double CodedSendingEnd::share_of(std::uint32_t number) const {
         ahead += subflows_[s].flight.rate();
         ahead_lost += loses(s);
     }
-    if (sent > 0) return lost / sent;
-    return ahead > 0 ? ahead_lost / ahead : -1;
+    if (sent > 0) return losses_.share_of(lost / sent);
+    return ahead > 0 ? losses_.share_of(ahead_lost / ahead) : -1;
 }
 
 // How often fresh packets may be too few, which loses all of a block: the less often the less of it one more packet is, but where layers take
