@@ -109,14 +109,18 @@ inline Time due(const Layer& layer, const Forecast& path, Slack slack, double re
     return layer.deadline - std::clamp<Time>(kept, 0, path.repair_ns);
 }
 
+// How long so many bytes take behind the room.
+inline Time sending(std::int64_t bytes, const Forecast& path) {
+    const auto excess = static_cast<double>(std::max<std::int64_t>(bytes - path.room_bytes, 0));
+    return static_cast<Time>(std::min(excess * path.ns_per_byte, kFarNs));
+}
+
 // Would the layer arrive after it is due, if nothing more were lost?
 inline bool late(const Layer& layer, const Forecast& path, Slack slack, double repair_share) {
     if (layer.deadline == kNever) return false;
     if (path.light_ns > layer.deadline) return true;
     if (slack == Slack::kLight || layer.begun) return false;
-    const auto excess = static_cast<double>(std::max<std::int64_t>(layer.bytes - path.room_bytes, 0));
-    const auto sending = static_cast<Time>(std::min(excess * path.ns_per_byte, kFarNs));
-    return path.window_ns + sending > due(layer, path, slack, repair_share);
+    return path.window_ns + sending(layer.bytes, path) > due(layer, path, slack, repair_share);
 }
 
 // The same of a path of the view; what light alone says needs no forecast.
@@ -285,10 +289,10 @@ void drop_lost(const WaitingLevel& level, Lost&& lost, GiveUp&& give_up) {
 
 // Of a level the first layer that some path of `ready` can bring in time, the oldest of these over all paths: a path with
 // a longer light time passes over what only a shorter one can still save. `passable` says of each that is passed over
-// whether to look further.
+// whether to look further. `least_bytes`: what is passed over unseen, if it is late with so many.
 template <class View, class Set, class Passable>
 bool first_in_time(const View& view, const WaitingLevel& level, Slack slack, Set ready, Object& object,
-                   Passable&& passable) {
+                   Passable&& passable, std::int64_t least_bytes) {
     object = level.front();
     if (!view.blocked(object) && in_time(view, object, slack, ready) != 0) return true;
     bool found = false;
@@ -296,13 +300,14 @@ bool first_in_time(const View& view, const WaitingLevel& level, Slack slack, Set
     for (; ready != 0; ready &= ready - 1) {
         const std::size_t s = lowest_path(ready);
         const Forecast path = view.forecast(s);
+        const Time least = path.window_ns + sending(least_bytes, path);
         const auto rejects = [&](Object o) { return late(view.layer(o), path, slack, share) || view.blocked(o); };
         std::size_t looked = 0;
         Object candidate = 0;
         // Deadlines rise along the level: search by them, then pass over what is late for its size, or blocked.
         const bool any = level.first(
             4 * s + static_cast<std::size_t>(slack),
-            [&](Object o) { return due(view.layer(o), path, slack, share) < path.window_ns; },
+            [&](Object o) { return due(view.layer(o), path, slack, share) < least; },
             [&](Object o) { return passable(o, looked++) && rejects(o); }, candidate);
         if (!any || rejects(candidate) || (found && candidate >= object)) continue;
         object = candidate;
@@ -324,13 +329,17 @@ bool last_in_time(const View& view, const WaitingLevel& level, Set ready, Object
 
 // The next layer, and in `paths` (at first those with room) those of them that can bring it in time. False: nothing can be.
 // `drop_lost` is to give up the lost causes at the front of a level, just before that is looked at.
+// `least_bytes`, by level, where all are due as long after their release: none that waits there has fewer, or is begun.
 template <class View, class Set, class Drop>
-bool next_in_time(const View& view, Set& paths, Object& object, Drop&& drop_lost) {
+bool next_in_time(const View& view, Set& paths, Object& object, Drop&& drop_lost,
+                  const std::vector<std::int64_t>& least_bytes = {}) {
     const auto all = [](Object, std::size_t) { return true; };
+    std::size_t place = 0;
     for (const WaitingLevel& level : view.levels()) {
         drop_lost(level);
+        const std::int64_t least = place < least_bytes.size() ? least_bytes[place++] : 0;
         for (const Slack slack : {Slack::kRepair, Slack::kWindow})
-            if (!level.empty() && first_in_time(view, level, slack, paths, object, all)) {
+            if (!level.empty() && first_in_time(view, level, slack, paths, object, all, least)) {
                 paths = in_time(view, object, slack, paths);
                 return true;
             }
@@ -417,7 +426,8 @@ bool next_in_turn(const View& view, typename View::Set& paths, Object& object) {
             const auto passable = [&](Object o, std::size_t looked) {
                 return turn_of(o) < best && looked < kLookAhead;
             };
-            if (set == 0 || !first_in_time(view, level, slack, set, candidate, passable) || turn_of(candidate) >= best)
+            if (set == 0 || !first_in_time(view, level, slack, set, candidate, passable, 0) ||
+                turn_of(candidate) >= best)
                 continue;
             best = turn_of(candidate);
             object = candidate;

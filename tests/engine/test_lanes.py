@@ -6,9 +6,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dstcc.engine import EngineResult, Link, Loss, Objects, TcpConstants
+from dstcc.engine import NEVER_NS, EngineResult, Link, Loss, Objects, TcpConstants
 
 from . import net
 
@@ -250,3 +251,26 @@ def test_lanes_of_a_fixed_window_divide_that_of_their_link() -> None:
     # 1,001.03 ms for a packet, its light times and its ACK at 1 ms a packet: 1,002 in all, a quarter of it a lane.
     result = lanes("fixed", (net.link(),), 4, duration_s=5, slot_s=1, objects=many(4_000))
     assert set(result.samples.cwnd_segments[8:].tolist()) == {251}
+
+
+@pytest.mark.parametrize("all_due", [True, False])
+@pytest.mark.parametrize("seed", [1, 6, 8, 10])
+def test_layers_that_are_late_for_their_size_are_passed_over_however_small_another_is(
+    all_due: bool, seed: int
+) -> None:
+    """A last layer of one byte, long after the others, changes nothing for them: with it every layer is looked at."""
+    live = net.live(30, (1, 1, 1), playout_s=20)
+    sizes = np.random.default_rng(seed).integers(15_000, 60_000, len(live.chunk))
+    due = live.deadline_ns if all_due else np.where(live.layer == 2, NEVER_NS, live.deadline_ns)
+
+    def sent(last_bytes: int) -> EngineResult:
+        last = (30, 0, last_bytes, net.ns(2000), net.ns(2020))
+        columns = (live.chunk, live.layer, sizes, live.release_ns, due)
+        objects = Objects(*(np.append(column, value) for column, value in zip(columns, last, strict=True)))
+        links = (net.link(2e6, 4), net.link(1e6, 6))
+        return net.run("cubic", links, objects=objects, mode="lanes", lanes_per_link=2, layer_first=False)
+
+    alike, small = sent(15_000).objects, sent(1).objects
+    assert 0 < (alike.complete_ns < 0).sum() < len(live.chunk)
+    for name in ("first_sent_ns", "complete_ns", "given_up"):
+        np.testing.assert_array_equal(getattr(alike, name)[:-1], getattr(small, name)[:-1])

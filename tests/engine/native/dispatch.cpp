@@ -63,9 +63,9 @@ public:
     bool strict() const { return strict_; }
 
     bool take(std::size_t level, Object object) { return levels_.at(level).take(object); }
-    Answer in_time(Set ready) const {
+    Answer in_time(Set ready, const std::vector<std::int64_t>& least_bytes) const {
         Object object = 0;
-        if (!next_in_time(*this, ready, object, [](const WaitingLevel&) {})) return std::nullopt;
+        if (!next_in_time(*this, ready, object, [](const WaitingLevel&) {}, least_bytes)) return std::nullopt;
         return std::pair(object, ready);
     }
     Answer in_turn(Set ready) const {
@@ -116,7 +116,7 @@ void bind_dispatch(py::module_& engine) {
              py::arg("gap_ns") = kNever, py::arg("table") = std::vector<std::int32_t>{},
              py::arg("usable") = ~std::uint64_t{0}, py::arg("strict") = false)
         .def("take", &Instance::take, py::arg("level"), py::arg("object"))
-        .def("next_in_time", &Instance::in_time, py::arg("ready"))
+        .def("next_in_time", &Instance::in_time, py::arg("ready"), py::arg("least_bytes") = std::vector<std::int64_t>{})
         .def("next_in_turn", &Instance::in_turn, py::arg("ready"));
 }
 

@@ -30,6 +30,8 @@ public:
         reassign(every);
     }
 
+    bool binds_whole() const override { return true; }
+
     void offer() override {
         for (;;) {
             if (d_.ready() == 0 || !d_.room_at_receiver()) return;

@@ -47,8 +47,8 @@ bool Dispatcher::anything_under_way() const {
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
 bool Dispatcher::next_in_time(SubflowSet& ready, std::uint32_t& object) {
-    return dstcc_dispatch::next_in_time(View(*this), ready, object,
-                                        [this](const WaitingLevel& level) { drop_lost_causes(level); });
+    return dstcc_dispatch::next_in_time(
+        View(*this), ready, object, [this](const WaitingLevel& level) { drop_lost_causes(level); }, least_bytes_);
 }
 
 // The same in deadline order, on the subflows whose links are up.

@@ -141,6 +141,7 @@ protected:
     class View;  // what the rules of timeliness and order ask of a sender
 
     void connect();  // once all subflows are there
+    void note_least();
     void pump(std::size_t s);
     void offer();
     void send_probe(std::size_t s);
@@ -210,7 +211,8 @@ protected:
     std::unique_ptr<Strategy> strategy_;
 
     std::vector<LayerSending> layers_;
-    WaitingLayers pending_;  // released, bound to no subflow
+    WaitingLayers pending_;                  // released, bound to no subflow
+    std::vector<std::int64_t> least_bytes_;  // of layers that wait there, by level, as next_in_time() wants it
     SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0, bound_ = 0;
     SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
     SubflowSet sent_ = 0;    // new segments left on them since finish_all_sending()

@@ -37,6 +37,17 @@ void Dispatcher::connect() {
     refresh_delays();
 }
 
+void Dispatcher::note_least() {
+    const ObjectsConfig& all = objects_;
+    for (std::size_t i = 1; i < all.size(); ++i)
+        if (all.deadline_ns[i] - all.release_ns[i] != all.deadline_ns[0] - all.release_ns[0]) return;
+    for (std::uint32_t object = 0; object < all.size(); ++object) {
+        const auto level = layer_first() ? static_cast<std::size_t>(all.layer[object]) : 0;
+        if (least_bytes_.size() <= level) least_bytes_.resize(level + 1, kNever);
+        least_bytes_[level] = std::min(least_bytes_[level], all.payload_bytes[object]);
+    }
+}
+
 void Dispatcher::refresh_delays() {
     least_one_way_ns_ = kNever;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {

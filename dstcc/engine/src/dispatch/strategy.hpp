@@ -17,6 +17,8 @@ class Strategy {
 public:
     virtual ~Strategy() = default;
     virtual void handle_release(std::uint32_t object) = 0;
+    // No layer that is begun waits with the dispatcher.
+    virtual bool binds_whole() const { return false; }
     // Use the room there is. Called only if something waits that a subflow with room could take.
     virtual void offer() = 0;
     virtual void handle_established(std::size_t /*s*/) {}

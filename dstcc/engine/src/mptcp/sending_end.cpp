@@ -38,6 +38,7 @@ void SendingEnd::begin() {
     else
         strategy_ =
             make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce, longest_rtt_);
+    if (strategy_->binds_whole()) note_least();
     wants_acks_ = strategy_->wants_acks();
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
