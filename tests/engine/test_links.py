@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import CrossTraffic, Loss
+from dstcc.engine._testing import below
 from dstcc.engine.simulate import channel_losses
 
 from . import net
@@ -74,6 +75,15 @@ def test_packet_loss_is_the_given_share_and_independent_of_the_seed_beside_it():
     other = channel_losses(link, 8, 0, net.WIRE, 1_000_000)
     assert (lost & other).mean() == pytest.approx(1e-4, rel=0.3)
     assert (lost != channel_losses(link, 7, 1, net.WIRE, 1_000_000)).any()
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_the_first_loss_of_many_slots_is_what_a_walk_finds(step, share):
+    # However many are drawn at once: counts around 8 and its multiples, losses at any place.
+    for count in range(67):
+        each, first = below(seed=3, slot=1000 * count, step=step, count=count, share=share)
+        assert first == (each.index(True) if True in each else count)
 
 
 @pytest.mark.parametrize("size", [40, 576, 1500])

@@ -39,6 +39,16 @@ std::vector<std::vector<bool>> slot_draws(const py::object& link, std::int64_t s
     return out;
 }
 
+// Which of some slots' first draws are below a threshold, one by one, and of how many the first of these is (for tests).
+std::pair<std::vector<bool>, std::int64_t> below(std::uint64_t seed, std::int64_t slot, std::int64_t step,
+                                                 std::int64_t count, double share) {
+    const SlotDraws draws(seed, 0, 0);
+    const std::uint64_t threshold = to_threshold(share);
+    std::vector<bool> each;
+    for (std::int64_t k = 0; k < count; ++k) each.push_back(draws.below(slot + k * step, 0, threshold));
+    return {each, draws.first_below(slot, step, count, threshold)};
+}
+
 // The delay of what departs at each of some times, and the latest departure that arrives by each (for tests).
 py::tuple delays(const py::object& link, const std::vector<Time>& at) {
     const LinkConfig config = read_link(link);
@@ -99,6 +109,7 @@ void bind_links(py::module_& m) {
     m.def("burst_draws", &burst_draws, py::arg("loss"), py::arg("seed"), py::arg("slot"));
     m.def("slot_draws", &slot_draws, py::arg("link"), py::arg("seed"), py::arg("index"), py::arg("full_bytes"),
           py::arg("bytes"), py::arg("slots"), py::arg("draws"));
+    m.def("below", &below, py::arg("seed"), py::arg("slot"), py::arg("step"), py::arg("count"), py::arg("share"));
     m.def("delays", &delays, py::arg("link"), py::arg("at_ns"));
     m.def("waits_further_on", &waits_further_on, py::arg("link"), py::arg("at_ns"));
     m.def("contact", &contact, py::arg("link"), py::arg("at_ns"));

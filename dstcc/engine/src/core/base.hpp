@@ -38,11 +38,13 @@ inline std::size_t row_before(const std::vector<Time>& times, Time at, std::size
 }
 
 // SplitMix64 finaliser (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+constexpr std::uint64_t kMixAdd = 0x9E3779B97F4A7C15, kMixFirst = 0xBF58476D1CE4E5B9, kMixThen = 0x94D049BB133111EB;
+constexpr int kMixShifts[] = {30, 27, 31};
 inline std::uint64_t mix64(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15ull;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-    return x ^ (x >> 31);
+    x += kMixAdd;
+    x = (x ^ (x >> kMixShifts[0])) * kMixFirst;
+    x = (x ^ (x >> kMixShifts[1])) * kMixThen;
+    return x ^ (x >> kMixShifts[2]);
 }
 
 // A named stream of draws: draw(i) depends on the key and i only, never on how many draws came before.
@@ -51,7 +53,9 @@ public:
     Stream() = default;
     Stream(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0)
         : key_(mix64(mix64(mix64(mix64(seed) ^ a) + b) ^ c)) {}
-    std::uint64_t bits(std::uint64_t index) const { return mix64(key_ ^ (index * 0xD1342543DE82EF95ull)); }
+    static constexpr std::uint64_t kIndex = 0xD1342543DE82EF95;
+    std::uint64_t key() const { return key_; }
+    std::uint64_t bits(std::uint64_t index) const { return mix64(key_ ^ (index * kIndex)); }
     // Uniform in (0, 1], so that its logarithm is finite.
     double uniform(std::uint64_t index) const { return static_cast<double>((bits(index) >> 11) + 1) * 0x1p-53; }
 

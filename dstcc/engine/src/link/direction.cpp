@@ -105,13 +105,14 @@ Direction::Services Direction::at_once(const Run& run, std::int64_t place, std::
     const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;  // by then service has ended
     const Time clear = framed_ ? frames_.clear_until(start) : kNever;
     if (lit < start + service || clear <= start || next.begin.spacing <= 0) return next;
-    next.begin.count = std::min(
-        {count, (lit - service - start) / next.begin.spacing + 1, (clear - 1 - start) / next.begin.spacing + 1});
+    const Time last = std::min(lit - service, clear - 1) - start;  // from then on another begins no more
+    if (last < (count - 1) * next.begin.spacing) count = last / next.begin.spacing + 1;
+    next.begin.count = count;
     return next;
 }
 
 void Direction::draw(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out) {
-    const std::int64_t count = begin.count, step = begin.spacing / slot_ns_;
+    const std::int64_t count = begin.count, step = begin.spacing == slot_ns_ ? 1 : begin.spacing / slot_ns_;
     const bool by_slots = step * slot_ns_ == begin.spacing;  // else they drift
     std::int64_t arrived = 0;                                // and lost, so many
     const auto lose = [&](std::int64_t k) {
@@ -126,7 +127,9 @@ void Direction::draw(const Run& begin, std::int64_t place, std::uint32_t bytes, 
     } while (++k < count && !by_slots);
     if (k < count) {  // each the first of its slot
         const std::int64_t first = slot_;
-        if (step == 1) {
+        if (const ConstantLoss* const constant = loss_.constant(); constant != nullptr) {
+            while ((k += constant->first_lost(first + k * step, step, count - k)) < count) lose(k++);
+        } else if (step == 1) {
             for (; (k = loss_.first_lost(first + k, first + count, bytes) - first) < count; ++k) lose(k);
         } else {
             for (; k < count; ++k) {

@@ -27,8 +27,8 @@ std::vector<std::pair<Time, Time>> all_outages(const LinkConfig& link, bool up);
 // What became of a run of packets: of those that arrive the place in the run, and how long those that found room waited.
 struct RunPassage {
     struct Waits {
-        Time wait_ns;
-        std::int64_t count;
+        Time wait_ns = 0;
+        std::int64_t count = 0;
     };
     std::vector<Stretch> arrive;
     std::vector<Waits> waits;
@@ -41,13 +41,13 @@ struct RunPassage {
         if (!arrive.empty() && arrive.back().place + arrive.back().arrivals.count == place &&
             arrive.back().arrivals.append(at))
             return;
-        arrive.push_back({place, at});
+        Stretch& stretch = arrive.emplace_back();  // field by field: see core/ring.hpp
+        stretch.place = place;
+        stretch.arrivals = at;
     }
     void waited(Time wait_ns, std::int64_t count) {
-        if (waits.empty() || waits.back().wait_ns != wait_ns)
-            waits.push_back({wait_ns, count});
-        else
-            waits.back().count += count;
+        if (waits.empty() || waits.back().wait_ns != wait_ns) waits.emplace_back().wait_ns = wait_ns;
+        waits.back().count += count;
     }
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/config.hpp"
 #include "link/rate_steps.hpp"
+#include "link/slot_draws.hpp"
 #include "core/registry.hpp"
 
 namespace dstcc {
@@ -35,22 +36,8 @@ struct LossSetup {
     Time slot_ns = 0;
     std::uint64_t seed = 0, link = 0, direction = 0;  // of its random streams
     RateSteps steps = {};                             // the line's rate, which Eb/N0 follows
-};
 
-// The draws of packets by their place.
-class SlotDraws {
-public:
-    explicit SlotDraws(const LossSetup& setup) : draws_(setup.seed, kStreamLoss, setup.link, setup.direction) {}
-    bool below(std::int64_t slot, std::uint32_t nth, std::uint64_t threshold) const {
-        return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold;
-    }
-    std::int64_t first_below(std::int64_t from, std::int64_t to, std::uint64_t threshold) const {
-        while (from < to && !below(from, 0, threshold)) ++from;
-        return from;
-    }
-
-private:
-    Stream draws_;
+    SlotDraws draws() const { return {seed, link, direction}; }
 };
 
 // Each packet is lost with the same probability, whatever its size.
@@ -58,6 +45,10 @@ struct ConstantLoss {
     SlotDraws draws;
     std::uint64_t threshold;
     bool lost(std::int64_t slot, std::uint32_t nth) const { return draws.below(slot, nth, threshold); }
+    // Of so many slots at equal steps the first whose first packet is lost.
+    std::int64_t first_lost(std::int64_t slot, std::int64_t step, std::int64_t count) const {
+        return draws.first_below(slot, step, count, threshold);
+    }
 };
 
 class LossProcess {

@@ -9,12 +9,12 @@ namespace {
 class BitLoss : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<BitLoss>(*this); }
-    explicit BitLoss(const LossSetup& setup) : draws_(setup), ber_(setup.config.number("rate")) {}
+    explicit BitLoss(const LossSetup& setup) : draws_(setup.draws()), ber_(setup.config.number("rate")) {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) override {
         return draws_.below(slot, nth, threshold(bytes));
     }
     std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t bytes) override {
-        return draws_.first_below(from, to, threshold(bytes));
+        return from + draws_.first_below(from, 1, to - from, threshold(bytes));
     }
 
 protected:

@@ -46,7 +46,7 @@ class BurstLoss final : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<BurstLoss>(*this); }
     explicit BurstLoss(const LossSetup& setup)
-        : draws_(setup),
+        : draws_(setup.draws()),
           bursts_(setup.config.number("p"), setup.config.number("r"),
                   Stream(setup.seed, kStreamSojourn, setup.link, setup.direction)),
           good_(to_threshold(setup.config.number("good"))),
@@ -59,7 +59,7 @@ public:
         while (from < to) {
             const std::uint64_t threshold = bursts_.bad(from) ? bad_ : good_;
             const std::int64_t end = std::min(bursts_.end(), to);
-            from = threshold == 0 ? end : draws_.first_below(from, end, threshold);
+            from = threshold == 0 ? end : from + draws_.first_below(from, 1, end - from, threshold);
             if (from < end) break;
         }
         return from;

@@ -14,10 +14,10 @@ public:
 class PacketLoss final : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<PacketLoss>(*this); }
-    explicit PacketLoss(const LossSetup& setup) : loss_{SlotDraws(setup), to_threshold(setup.config.number("rate"))} {}
+    explicit PacketLoss(const LossSetup& setup) : loss_{setup.draws(), to_threshold(setup.config.number("rate"))} {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override { return loss_.lost(slot, nth); }
     std::int64_t first_lost(std::int64_t from, std::int64_t to, std::uint32_t) override {
-        return loss_.draws.first_below(from, to, loss_.threshold);
+        return from + loss_.first_lost(from, 1, to - from);
     }
     const ConstantLoss* constant() const override { return &loss_; }
 

@@ -8,7 +8,7 @@ class ScheduledLoss final : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<ScheduledLoss>(*this); }
     explicit ScheduledLoss(const LossSetup& setup)
-        : draws_(setup),
+        : draws_(setup.draws()),
           schedule_(setup.config.schedule),
           slot_ns_(setup.slot_ns) {
         if (schedule_ == nullptr || schedule_->t_ns.empty())
