@@ -140,7 +140,8 @@ Time Coded::take_until(Time& to) {
         Wire& wire = wires_[link];
         other = std::min({other, timer, to});
         do {
-            const DataPacket packet = wire.front_data();
+            const DataPacket& packet = wire.front_data();
+            const std::size_t receiver = packet.sender;
             PacketRun run = wire.front_run();
             if (run.count >= kFew) run.count = Run{arrival, run.spacing, run.count}.until(to);
             if (run.count >= kFew && counts_only(link, packet, run)) {
@@ -150,7 +151,7 @@ Time Coded::take_until(Time& to) {
                 if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(arrival, packet);
             }
             last = std::max(last, arrival + (run.count - 1) * run.spacing);
-            other = std::min(other, ack_timers_.at(packet.sender));
+            other = std::min(other, ack_timers_.at(receiver));
             arrival = wire.pop_data(run.count);
         } while (arrival <= other);
         arrivals_.set(link, arrival);
@@ -266,11 +267,11 @@ void Coded::count(Time until) {
         if (at > until) return;
         Wire& wire = wires_[link];
         if (wire.front_acks().count >= kFew && count_alike(until)) continue;
-        const AckPacket packet = wire.front_ack();
-        const Time one_way = wire.front_stamp();
+        const std::uint32_t cumulative = wire.front_ack().cumulative;
+        const Time wait = wire.front_ack().echo_ns, one_way = wire.front_stamp();
         wire.pop_acks(1);
         const std::int64_t known = sending_.subflow(link).flight.tcp().snd_una;
-        sending_.count(at, link, widen(known, packet.cumulative), packet.echo_ns, one_way);
+        sending_.count(at, link, widen(known, cumulative), wait, one_way);
     }
 }
 

@@ -398,10 +398,14 @@ bool Flight::hear_alike(std::int64_t acks, Time last, Time oldest_took, Time new
     RttEstimator rtt = rtt_;
     double sum_ns = rtt_sum_ns_;
     Time srtt = 0;  // between what it is and the round trip
+    bool settled = false;
     for (std::int64_t k = 0; k < acks; ++k) {
-        srtt = rtt.srtt();
         sum_ns += static_cast<double>(rtt_ns);
+        if (settled) continue;
+        const RttEstimator before = rtt;
+        srtt = before.srtt();
         rtt.sample(std::max<Time>(rtt_ns, 1), constants_.rto_min, false);
+        settled = rtt == before;
     }
     srtt = std::min(srtt, tcp_.srtt_ns);
     if (min_rtt_.ends(last, min_rtt_window_) || spare_.ends(last, kSilenceRtts * srtt)) return false;

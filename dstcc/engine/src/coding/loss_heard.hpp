@@ -138,14 +138,13 @@ class LostLately {
 public:
     void take(std::size_t packets, std::size_t lost) {
         if (packets == 0 || (lost == 0 && share_ == 0)) return;
-        const auto all = static_cast<double>(packets);
-        share_ += (static_cast<double>(lost) / all - share_) * (1 - std::exp(-all / kPackets));
+        share_ += (static_cast<double>(lost) / static_cast<double>(packets) - share_) * counts(packets);
         if (share_ < kNone) share_ = 0;
     }
     // So many times as many that all arrived.
     void take_arrived(std::size_t packets, std::int64_t times) {
         if (packets == 0 || share_ == 0) return;
-        const double keeps = 1 - std::exp(-static_cast<double>(packets) / kPackets);
+        const double keeps = counts(packets);
         for (; times > 0 && share_ != 0; --times) {
             share_ += (0 - share_) * keeps;
             if (share_ < kNone) share_ = 0;
@@ -158,7 +157,16 @@ public:
 
 private:
     static constexpr double kPackets = 64, kNone = 1e-6, kOverflows = 0.25, kStops = 0.75;
-    double share_ = 0;
+    // What so many packets count. Most ACKs name as many as the one before.
+    double counts(std::size_t packets) {
+        if (packets != packets_) {
+            packets_ = packets;
+            counts_ = 1 - std::exp(-static_cast<double>(packets) / kPackets);
+        }
+        return counts_;
+    }
+    double share_ = 0, counts_ = 0;
+    std::size_t packets_ = 0;
 };
 
 }  // namespace dstcc

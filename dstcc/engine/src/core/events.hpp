@@ -19,6 +19,11 @@ protected:
         Time at;
         std::uint32_t head;
     };
+    // Field by field: a node that is loaded whole would wait for the store of its time.
+    static void copy(Node& to, const Node& from) {
+        to.at = from.at;
+        to.head = from.head;
+    }
     Node best_{kNever, 0};
 };
 
@@ -50,10 +55,10 @@ public:
         Node* nodes = nodes_.data();
         nodes[head].at = at;
         if (few_) {
-            best_ = nodes[nodes[1].at < nodes[0].at];
+            copy(best_, nodes[nodes[1].at < nodes[0].at]);
             return;
         }
-        best_ = *winner(nodes + head / kGroup * kGroup);
+        copy(best_, *winner(nodes + head / kGroup * kGroup));
         if (tall_) climb(head / kGroup);
     }
 
@@ -73,9 +78,9 @@ private:
     [[gnu::noinline]] void climb(std::size_t place) {
         for (std::size_t level = 1;; ++level) {
             Node* nodes = &nodes_[levels_[level]];
-            nodes[place] = best_;
+            copy(nodes[place], best_);
             place /= kGroup;
-            best_ = *winner(&nodes[place * kGroup]);
+            copy(best_, *winner(&nodes[place * kGroup]));
             if (level + 1 == levels_.size()) return;
         }
     }

@@ -12,6 +12,10 @@ namespace dstcc {
 // quarter of the excess per round trip (Linux tcp_rtt_estimator).  RTO = srtt + rttvar.
 class RttEstimator {
 public:
+    bool operator==(const RttEstimator& other) const {
+        return srtt8_ == other.srtt8_ && mdev4_ == other.mdev4_ && rttvar_ == other.rttvar_ &&
+               mdev_max_ == other.mdev_max_;
+    }
     void sample(Time m, Time rto_min, bool round_passed) {
         if (srtt8_ == 0) {
             srtt8_ = m * 8;
