@@ -329,7 +329,7 @@ bool last_in_time(const View& view, const WaitingLevel& level, Set ready, Object
 
 // The next layer, and in `paths` (at first those with room) those of them that can bring it in time. False: nothing can be.
 // `drop_lost` is to give up the lost causes at the front of a level, just before that is looked at.
-// `least_bytes`, by level, where all are due as long after their release: none that waits there has fewer, or is begun.
+// `least_bytes`, by level: of layers that wait there none has fewer, or is begun, and no deadline falls.
 template <class View, class Set, class Drop>
 bool next_in_time(const View& view, Set& paths, Object& object, Drop&& drop_lost,
                   const std::vector<std::int64_t>& least_bytes = {}) {

@@ -37,14 +37,18 @@ void Dispatcher::connect() {
     refresh_delays();
 }
 
+// Of a level whose deadlines fall somewhere: none.
 void Dispatcher::note_least() {
-    const ObjectsConfig& all = objects_;
-    for (std::size_t i = 1; i < all.size(); ++i)
-        if (all.deadline_ns[i] - all.release_ns[i] != all.deadline_ns[0] - all.release_ns[0]) return;
-    for (std::uint32_t object = 0; object < all.size(); ++object) {
-        const auto level = layer_first() ? static_cast<std::size_t>(all.layer[object]) : 0;
-        if (least_bytes_.size() <= level) least_bytes_.resize(level + 1, kNever);
-        least_bytes_[level] = std::min(least_bytes_[level], all.payload_bytes[object]);
+    std::vector<Time> due;  // the last one, by level
+    for (std::uint32_t object = 0; object < objects_.size(); ++object) {
+        const auto level = layer_first() ? static_cast<std::size_t>(objects_.layer[object]) : 0;
+        if (due.size() <= level) {
+            due.resize(level + 1, 0);
+            least_bytes_.resize(level + 1, kNever);
+        }
+        const std::int64_t bytes = objects_.deadline_ns[object] < due[level] ? 0 : objects_.payload_bytes[object];
+        least_bytes_[level] = std::min(least_bytes_[level], bytes);
+        due[level] = objects_.deadline_ns[object];
     }
 }
 

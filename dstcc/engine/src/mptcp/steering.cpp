@@ -9,6 +9,7 @@ void SendingEnd::steer(Time now, const std::vector<WindowAction>& windows, const
         copied_layers_ = layers->copied;
         layer_gap_ns_ = layers->gap_ns;
         repair_share_ = layers->repair_share;
+        if (!(repair_share_ <= 1)) least_bytes_.clear();  // what has a later deadline may be due before
         if (layers->subflow != layer_table_) set_table(layers->subflow);
     }
     // Contact plans are known: a subflow in deadline order rests while its link is away, timers too (as LTP's do, RFC 5326).
