@@ -45,6 +45,7 @@ struct LossMemory {
 // of all.
 class PathLosses {
 public:
+    static constexpr std::size_t kOutage = 32;  // in a row
     // What one report says, or some.
     void take(std::size_t arrived, std::size_t lost) {
         row_ += lost;
@@ -57,7 +58,7 @@ public:
     double share() const { return memory_.share(kKnown); }
 
 private:
-    static constexpr std::size_t kOutage = 32, kMore = 4;
+    static constexpr std::size_t kMore = 4;
     static constexpr double kMost = 5'000, kKnown = 1.0 / 3;
     LossMemory memory_;
     std::size_t row_ = 0;  // lost, since any arrived

@@ -25,13 +25,15 @@ constexpr std::int64_t kHeard = 512;                   // packets: the share of 
 
 void CodedSendingEnd::take_fates(std::size_t s) {
     const std::vector<Fate>& fates = subflows_[s].flight.fates();
-    std::size_t known = 0, lost = 0;
+    std::size_t known = 0, lost = 0, row = 0, in_rows = 0;
     for (const Fate& fate : fates) {
         known += fate.known;
         lost += fate.known && fate.lost;
+        row = fate.lost && fate.told ? row + 1 : 0;
+        in_rows += row == PathLosses::kOutage ? row : row > PathLosses::kOutage;
     }
     subflows_[s].lately.take(known, lost);
-    subflows_[s].losses.take(known - lost, lost);
+    subflows_[s].losses.take(known - lost, lost - std::min(in_rows, lost));
     for (const Fate& fate : fates) fate.known ? take(s, fate) : doubt(fate.packet);
     plan_again();
 }
