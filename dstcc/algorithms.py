@@ -480,7 +480,9 @@ STRANGERS = (
     "bursts", "chain of passes", "others on and off", "shared last line", "overload one layer", "overload lossy",
     "stored turns", "stored contacts", "overload two links", "losses begin", "overload restart", "deaf store",
     "small blocks", "stored overload", "fading moon", "unknown line", "long overload", "large chunks", "stored unlike",
-    "unlike overload", "beside cubic", "lossy hop", "nearing", "losses end", "fat base", "small store",
+    "unlike overload", "beside cubic", "lossy hop", "nearing", "losses end", "fat base", "small store", "deaf start",
+    "lossy sides", "six links", "away lossy", "fat base mild", "gaps before store", "lossy chain", "cold", "drift",
+    "stored one layer", "losses move", "deaf half", "dark one",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

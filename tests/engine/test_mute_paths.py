@@ -28,7 +28,9 @@ def test_repair_is_planned_whole_where_answers_come_too_late(away: tuple[tuple[i
     objects = video(0.7, 2500, playout_s=1500.0)
     result = trial(mute(away=away), objects)
     assert in_time(result, objects) > 0.99
-    assert 0.03 < result.totals.repair_payload_bytes / objects.payload_bytes.sum() < 0.25
+    # Where nothing is ever heard, of the 0.43 that are to spare.
+    most = 0.43 if away == NEVER else 0.25
+    assert 0.03 < result.totals.repair_payload_bytes / objects.payload_bytes.sum() < most
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -12,14 +12,16 @@
 //   closed    a block whose members were all released and sent or given up: its k is known, and its r repair packets wait
 //             (a share of k, rounded up, or `auto`)
 //   repair    goes before the source packets of its layer; over the link of most of its block (`same`), another (`other`), or
-//             each in its turn (`spread`), of those that are in time for as much of the block as any is
+//             each in its turn (`spread`), of those that are in time for as much of the block as any is. Where paths lose unlike shares
+//             and all that waits fits, `same` is over those that lose the least
 //   fresh     a block that a loss leaves short (acknowledged, under way and waiting are fewer than it needs) gets further
 //             repair packets, unless no missing part of it could be in time (after FMTCP: Cui et al., ToN 2015)
 //   over      so many packets of it are acknowledged that it is back, or no missing part can be in time
 //
 //   kept     where nodes store: what others over the same first line bring before a line further on is back, and what its storage has no
 //            room for until then (coding/storage_seen.hpp). Once others say that storage overflows, all of a line of which nothing is heard.
-//            With or without nodes, what others bring in time, of a path whose reports are too late for repair by the plan
+//            With or without nodes, what others bring in time, of a path whose reports are too late for repair by the plan; and of one
+//            that loses kMuchMore than they do, unless some of what waits does not fit
 //
 // What a packet is sent over: of the subflows with room that can bring it in time, the one of the least smoothed round trip.
 // What no subflow can bring in time is given up, with what builds on it; and so early that its block's repair can still be in time.
