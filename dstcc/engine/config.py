@@ -295,6 +295,9 @@ class TcpConstants:
     -300 s."""
     look_s: float = 0.0
     """How often a program that writes ahead to ``linux`` or ``linux-6.1`` looks what it can write; 0: at each event."""
+    read_s: float = 0.0
+    """How often the program at the receiving end of a ``stream`` reads what has come; 0: at once. What it has not read
+    takes room in the window, and a pair of segments is acknowledged at once only if the window does not shrink."""
     timer_late_s: float = 0.0
     """By up to so much, drawn each time, the connection's pacing timers are late, as a machine's are; an ACK that comes
     meanwhile finds them due, and is second. 0: exact, so that what meets in one nanosecond does in every trial."""

@@ -56,9 +56,11 @@ def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = Fals
     config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
-    if cell.judged and cell.mode == "stream":
+    if not cell.judged:
+        constants = replace(constants, read_s=cell.rtt_s / LOOKS_PER_RTT)
+    elif cell.mode == "stream":
         look_s = job_of(config, program=Path()).tick_ns / 1e9
-        constants = replace(constants, uptime_s=GUEST_UPTIME_S, look_s=look_s)
+        constants = replace(constants, uptime_s=GUEST_UPTIME_S, look_s=look_s, read_s=look_s)
     if cell.congestion in PACED and not cell.alone:
         constants = replace(constants, timer_late_s=GUEST_TIMER_LATE_S)
         config = replace(

@@ -102,6 +102,14 @@ CASES: tuple[Case, ...] = (
         writes=((0.0, 100), (3.13, 100), (6.13, 300), (9.13, 600), (14.13, 1_500), (24.13, 1_000)),
     ),
     Case(
+        "reads",
+        "The receiving program reads 20 times a round trip: the ACK of two segments waits for it",
+        40.0,
+        bdp=100,
+        drops=((250, 1), (1_400, 1)),
+        reads_s=0.05,
+    ),
+    Case(
         "layers",
         "A live source of two layers over two lanes that share a queue of a quarter of what the link holds",
         40.0,

@@ -201,6 +201,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         f"congestion {congestion}",
         f"mss {SEGMENT}",
         f"buffers {buffer} {buffer}",
+        f"reads {round(case.reads_s * 1e9)}",
         f"layers {case.layers if case.paths else 0}",
         *(f"place {place}" for place in case.places),
         *_link(case.links[0], down, up),

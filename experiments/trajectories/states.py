@@ -102,6 +102,8 @@ class Case:
     """Writes are of so many layers, by turns."""
     places: tuple[int, ...] = ()
     """By layer, the link that has it: the scheduler is our module's, and the simulator's `layer-pinned`."""
+    reads_s: float = 0.0
+    """How often the receiving program reads; 0: whenever something comes."""
     stale_timers: int = 0
     """``net.mptcp.stale_loss_cnt``, as the backend sets it for a round trip; 0 leaves the kernel's 4."""
     without: tuple[str, ...] = ()
@@ -411,7 +413,9 @@ def simulate(
         option_bytes=24 if case.mptcp else 0,
         parameters={"agent": {"silence_slots": (SILENCE_SLOTS,)}},
         receive_buffer_bytes=case.buffer_bytes * linux.window_256(SEGMENT) // 256,
-        constants=TcpConstants(jiffy_s=JIFFY_S, uptime_s=uptime_s, receiver=linux.receiver),
+        constants=TcpConstants(
+            jiffy_s=JIFFY_S, uptime_s=uptime_s, read_s=case.reads_s, receiver=linux.receiver
+        ),
     )
     config = EngineConfig(
         seed=seed_of(phases),

@@ -37,6 +37,8 @@ APART: dict[tuple[str, str], float] = {
     ("many-losses", "newreno"): 0.91,
     ("many-losses", "bic"): 0.75,
     ("bursts", "bbr"): 0.60,
+    ("reads", "westwood"): 0.90,
+    ("reads", "vegas"): 0.93,
     ("layers", "westwood"): 0.86,
     ("lanes-2", "bic"): 0.92,
     ("mars", "bbr"): 0.0,

@@ -36,6 +36,7 @@ def test_every_constant_but_the_clocks_and_the_receiver_can_be_set() -> None:
     assert {field.name for field in fields(TcpConstants)} - set(Constants.model_fields) == {
         "jiffy_s",
         "look_s",
+        "read_s",
         "receiver",
         "timer_late_s",
         "uptime_s",

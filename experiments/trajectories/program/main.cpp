@@ -91,6 +91,7 @@ struct Plan {
     std::size_t of_layers = 0;        // a connection's writes are of so many layers by turns; 0: nobody counts them
     std::vector<std::size_t> places;  // by layer, the lane that has it; none: the scheduler is the kernel's own
     std::vector<Time> looks;          // times to write a line at, whatever happens
+    Time reads = 0;                   // how often the receiving end reads; 0: at each packet
     Time start = 0;                   // of the machine's clock
     Time end = 0;
 };
@@ -122,6 +123,8 @@ Plan read_plan(const std::string& path) {
             words >> plan.out;
         else if (word == "mss")
             plan.mss = static_cast<int>(number());
+        else if (word == "reads")
+            words >> plan.reads;
         else if (word == "buffers")
             words >> plan.receive_buffer >> plan.send_buffer;
         else if (word == "link")  // what follows is of it
@@ -340,6 +343,8 @@ public:
             for (std::size_t i = 0; i < lanes_.size() && plan_.places.empty(); ++i) write_due(i, now);
             offer(now);
             take(craft_side_, now, true);
+            for (; plan_.reads > 0 && next_read_ <= now; next_read_ += plan_.reads)
+                for (const Lane& lane : lanes_) drain(lane);
             while (look_ < plan_.looks.size() && plan_.looks[look_] <= now) {
                 ++look_;
                 for (std::size_t i = 0; i < lanes_.size(); ++i) note(i, now);
@@ -377,7 +382,7 @@ private:
             if (fd == lane.listener) {
                 lane.receiver = accept4(lane.listener, nullptr, nullptr, SOCK_NONBLOCK);
                 if (lane.receiver < 0) fail("accept");
-                watch(lane.receiver, EPOLLIN);
+                if (plan_.reads == 0) watch(lane.receiver, EPOLLIN);
             } else if (fd == lane.receiver) {
                 drain(lane);
             }
@@ -423,6 +428,7 @@ private:
         }
         if (layer_ < plan_.layers.size()) next = std::min(next, plan_.layers[layer_].at);
         if (look_ < plan_.looks.size()) next = std::min(next, plan_.looks[look_]);
+        if (plan_.reads > 0) next = std::min(next, next_read_);
         next = std::max<Time>(next + start_, 1);
         itimerspec at{};
         at.it_value.tv_sec = next / 1'000'000'000;
@@ -533,7 +539,7 @@ private:
                 note(i, now);
                 offer(now);
                 take(craft_side_, now, true);
-            } else {
+            } else if (plan_.reads == 0) {
                 drain(lane);
             }
         }
@@ -720,7 +726,7 @@ private:
     bool joined_ = false;  // some are further subflows of a connection
     int craft_side_ = -1, earth_side_ = -1, timer_ = -1, poll_ = -1;
     std::FILE* out_ = nullptr;
-    Time start_ = 0;
+    Time start_ = 0, next_read_ = 0;
     std::size_t look_ = 0, layer_ = 0;  // of the plan's, the next
     std::deque<std::int64_t> waiting_;  // bytes of layers that no lane has
     std::size_t last_;                  // the lane that got one last

@@ -77,6 +77,12 @@ def test_what_stands_in_the_queue_when_an_outage_begins_crosses(monkeypatch: pyt
     assert config_of(LANES, monkeypatch).links[0].outages_ns == ()
 
 
+def test_a_transfer_is_read_at_the_programs_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 a round trip, and 2,000 in a mission."""
+    every = [config_of(cell, monkeypatch).transport.constants.read_s for cell in (TRANSFER, STREAM, LANES)]
+    assert every == [0.05, 0.0125, 0.0]
+
+
 @pytest.mark.parametrize(("cell", "packets"), [(STREAM, 800), (TRANSFER, 100)])
 def test_a_streams_packets_are_full_ones(cell: Cell, packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {link.queue_bytes for link in config_of(cell, monkeypatch).links} == {packets * 1500}

@@ -176,14 +176,15 @@ struct ConstantsNs {
     bool hystart = true;
     Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
     Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;
-    Time jiffy, uptime, look, timer_late, ledbat_target, ledbat_minute;
+    Time jiffy, uptime, look, read, timer_late, ledbat_target, ledbat_minute;
     int quick_acks;
     double scale;
     ReceiverOf receiver = ReceiverOf::kLinux612;
     // By name with the unit, _s, where it is a time.
     DSTCC_FIELDS(rto_initial, rto_min, rto_max, delayed_ack, delayed_ack_max, compressed_ack, tlp_min, hystart,
                  hystart_ack_delta, hystart_delay_min, hystart_delay_max, bbr_min_rtt_window, bbr_probe_rtt,
-                 westwood_rtt_min, jiffy, uptime, look, timer_late, ledbat_target, ledbat_minute, quick_acks, receiver)
+                 westwood_rtt_min, jiffy, uptime, look, read, timer_late, ledbat_target, ledbat_minute, quick_acks,
+                 receiver)
 
     // By timestamps, which count milliseconds of the machine's clock (TCP_TS_HZ), one at least.
     Time stamped(Time from, Time to) const {

@@ -3,13 +3,15 @@
 namespace dstcc {
 
 ReceivingEnd::ReceivingEnd(const ObjectsConfig& objects, const LayerHeaders& headers, std::size_t domains,
-                           int header_bytes, Timers delayed_acks, Remaining& remaining)
+                           int header_bytes, Timers delayed_acks, Remaining& remaining, Time read)
     : objects_(objects),
       headers_(headers),
       answering_(header_bytes, 0, delayed_acks),
       remaining_(remaining),
       domains_(domains),
-      layers_(objects.size()) {}
+      layers_(objects.size()) {
+    if (read > 0) unread_.emplace(read, arrived_payload_, delivered_payload_);
+}
 
 void ReceivingEnd::look_up(Receiver& receiver, std::uint32_t object) {
     receiver.object = object;

@@ -2,6 +2,7 @@
 // sender nothing. Receivers are numbered as the subflows are.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/remaining.hpp"
@@ -18,13 +19,18 @@ struct LayerArrival {
 class ReceivingEnd {
 public:
     ReceivingEnd(const ObjectsConfig& objects, const LayerHeaders& headers, std::size_t domains, int header_bytes,
-                 Timers delayed_acks, Remaining& remaining);
-    void add(const SubflowReceiver& receiver, AckTransmitter out) { receivers_.push_back({{receiver, out}}); }
+                 Timers delayed_acks, Remaining& remaining, Time read);
+    void add(SubflowReceiver receiver, AckTransmitter out) {
+        if (unread_) receiver.read_by(&*unread_);
+        receivers_.push_back({{receiver, out}});
+    }
 
     void handle_data(Time now, const DataPacket& packet);
     void handle_timer(Time now, std::size_t receiver) {  // of a delayed ACK
         answering_.handle_timer(now, receiver, receivers_[receiver], delivered_payload_);
     }
+    ReceivingEnd(const ReceivingEnd&) = delete;  // its parts point at each other
+    ReceivingEnd& operator=(const ReceivingEnd&) = delete;
     // Layers that are delivered from now on are noted there.
     void watch(std::vector<std::uint32_t>* delivered) { delivered_ = delivered; }
 
@@ -63,6 +69,7 @@ private:
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     double hol_wait_byte_ns_ = 0;
     Time last_delivery_ns_ = -1;
+    std::optional<Unread> unread_;
 };
 
 // ------------------------------------------------------------------------ small and in every packet's way
@@ -99,10 +106,11 @@ private:
 
 [[gnu::always_inline]] inline void ReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     now_ = now;
+    if (unread_) unread_->go_on(now);
     Receiver& to = receivers_[packet.sender];
     const std::int64_t before = delivered_payload_;
     answering_.handle_data(now, packet.sender, to, packet, delivered_payload_, [&] { take(to, packet); });
-    if (delivered_payload_ == before || to.domain->holds()) return;
+    if (unread_ || delivered_payload_ == before || to.domain->holds()) return;
     // The application reads at once, and while nothing waits for an earlier segment that is all there is.
     answering_.handle_read(now, packet.sender, to, delivered_payload_);
     for (std::size_t i = 0; i < receivers_.size() && domains_.size() == 1; ++i)

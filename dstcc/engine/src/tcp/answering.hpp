@@ -27,10 +27,12 @@ public:
                      const std::int64_t& delivered, Take&& take);
     // Of a delayed ACK.
     void handle_timer(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered) {
-        const Time deadline = to.receiver.ack_time();
-        if (deadline > now) return delayed_acks_.set(i, deadline);
+        if (!to.receiver.released(now)) {
+            const Time deadline = to.receiver.ack_time();
+            if (deadline > now) return delayed_acks_.set(i, to.receiver.due());
+            to.receiver.expire();
+        }
         delayed_acks_.set(i, kNever);
-        to.receiver.expire();
         send_ack(now, i, to, delivered);
     }
 
@@ -82,8 +84,8 @@ template <class Take>
     const auto answer = to.receiver.handle_segment(now, number, packet.sent_ns, packet.bytes, packet.pushed);
     if (answer.fresh) take();  // else a needless repeat; its payload was counted
     to.one_way_ns = now - packet.sent_ns;
-    if (answer.now) return send_ack(now, i, to, delivered);
-    if (to.receiver.ack_deadline() < delayed_acks_.at(i)) delayed_acks_.set(i, to.receiver.ack_deadline());
+    if (answer.now && !(answer.pair && to.receiver.waits_for_read(now))) return send_ack(now, i, to, delivered);
+    if (to.receiver.due() < delayed_acks_.at(i)) delayed_acks_.set(i, to.receiver.due());
 }
 
 }  // namespace dstcc

@@ -27,6 +27,39 @@ namespace dstcc {
 //              _delay_ns and _slack_ns, all of which an idle machine's timer takes);
 //            - a single segment when its wait is over: 40 ms, and up to 200 where segments come farther apart, or its second
 //              was waited for in vain (tcp_send_delayed_ack, tcp_delack_timer_handler).
+//
+// Between two reads of a program that reads seldom (Unread) the second of two segments waits, too, where the window would
+// shrink: for the next read (mptcp_cleanup_rbuf), or the delayed ACK's timer.
+
+// What a program that reads a stream at fixed times has not read; one for all subflows.
+class Unread {
+public:
+    // `arrived` and `delivered`: bytes of the stream, in any order and in order.
+    Unread(Time every, const std::int64_t& arrived, const std::int64_t& delivered)
+        : every_(every),
+          arrived_(arrived),
+          delivered_(delivered) {}
+
+    // Before something else comes in: what was there at the last read was read.
+    void go_on(Time now) {
+        const std::int64_t reads = now / every_;
+        if (reads != std::exchange(reads_, reads)) read_ = delivered_;
+    }
+    Time next(Time now) const { return (now / every_ + 1) * every_; }
+    std::int64_t bytes() const { return arrived_ - read_; }
+    bool readable() const { return delivered_ > read_; }  // else subflow_data_ready() asks for an ACK
+    // An ACK tells of a window, here counted from that of an empty buffer; its edge never goes back (mptcp_set_rwin).
+    std::int64_t tell(std::int64_t room) {
+        edge_ = std::max(edge_, delivered_ + room);
+        return edge_ - delivered_;
+    }
+
+private:
+    Time every_;
+    const std::int64_t &arrived_, &delivered_;
+    std::int64_t reads_ = 0, read_ = 0, edge_ = -kNever / 2;
+};
+
 class SubflowReceiver {
 public:
     // What of its buffer a window is at most, as Linux has it, in whole 256ths of it.
@@ -70,6 +103,27 @@ public:
         waits_for_tick_ = false;
         return ack_deadline_;
     }
+    // The program that reads seldom.
+    void read_by(Unread* unread) { unread_ = unread; }
+    // When an ACK that waits leaves at the latest.
+    Time due() const { return std::min(ack_deadline_, read_ns_); }
+    // Was that a read, which lets it go?
+    bool released(Time now) {
+        if (unread_ != nullptr) unread_->go_on(now);
+        if (read_ns_ > now) return false;
+        read_ns_ = kNever;
+        return pending_bytes_ > mss_ || (pushed_ && unread_->bytes() == 0);
+    }
+    // Does the second of two segments wait, once it was taken in?
+    bool waits_for_read(Time now) {
+        if (unread_ == nullptr || !unread_->readable() || room() >= window_) return false;
+        // tcp_send_delayed_ack(): an ACK whose timer is about to go off leaves, one that may wait less waits less.
+        const std::int64_t tick = constants_.ticks(now);
+        if (due_tick_ <= tick + next_wait() / 4) return false;
+        if (tick + next_wait() < due_tick_) wait_a_while(now);
+        read_ns_ = unread_->next(now);
+        return true;
+    }
     // The timer went off. What shares an ACK out of order has one of its own, which says nothing of the wait.
     void expire() {
         if (compressed_ == 0) wait_ = std::min(2 * wait_, slowest_);
@@ -84,8 +138,9 @@ public:
     // It did: the segment that comes in now is not answered.
     void leave_unanswered() { unanswered_ = true; }
     struct Answer {
-        bool fresh;  // the segment was not there before
-        bool now;    // call make_ack at once; else there is a deadline for it
+        bool fresh;         // the segment was not there before
+        bool now;           // call make_ack at once; else there is a deadline for it
+        bool pair = false;  // as the second unacknowledged segment, unless it waits_for_read()
     };
     // A segment of so many bytes came in that was sent at `sent_ns`. `pushed`: it ends a write.
     [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes,
@@ -101,11 +156,11 @@ public:
             fill_hole(sent_ns);
             return {true, true};
         }
-        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
-        pushed_ = pushed_ || pushed;
-        armed_at_ = now;
-        ack_deadline_ = now + std::min(wait_, most_wait_) * constants_.jiffy;
-        waits_for_tick_ = true;
+        if (quick_ > 0 || (bytes < mss_ && unread_ == nullptr)) return {true, true};
+        pushed_ = pushed_ || pushed || bytes < mss_;
+        if (pending_bytes_ > mss_) return {true, true, true};
+        if (pushed_ && unread_ != nullptr) read_ns_ = unread_->next(now);
+        wait_a_while(now);
         return {true, false};
     }
     // What an ACK says; its SACK blocks are block(0) .. block(sacks - 1).
@@ -117,6 +172,8 @@ public:
     };
     Ack make_ack() {
         const Ack ack{next_, echo_, std::min(blocks_, sack_blocks_ - (duplicate_ ? 1 : 0)), duplicate_};
+        if (unread_ != nullptr) window_ = unread_->tell(std::max(room(), window_ - pending_bytes_));
+        read_ns_ = kNever;
         pending_bytes_ = 0;
         compressed_ = 0;
         ack_deadline_ = kNever;
@@ -138,6 +195,15 @@ private:
         if (constants.receiver == ReceiverOf::kLinux61) return most;
         return std::min(most, std::max<std::int64_t>(constants.in_ticks(constants.rto_min), 2) - 1);
     }
+    void wait_a_while(Time now) {
+        armed_at_ = now;
+        ack_deadline_ = now + next_wait() * constants_.jiffy;
+        waits_for_tick_ = true;
+        if (unread_ != nullptr) due_tick_ = constants_.ticks(now) + next_wait();
+    }
+    std::int64_t next_wait() const { return std::min(wait_, most_wait_); }
+    // What the window has lost to what is in the buffer, below 0.
+    std::int64_t room() const { return -held_bytes((unread_->bytes() + mss_ - 1) / mss_); }
     // Linux tcp_event_data_recv(): the wait follows the gaps between segments in order, in whole ticks of the clock.
     void note_gap(Time now) {
         const Time gap = now - last_ns_;
@@ -282,6 +348,9 @@ private:
     bool pushed_ = false;         // ICSK_ACK_PUSHED
     Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
     Time ack_deadline_ = kNever, armed_at_ = 0;
+    Unread* unread_ = nullptr;
+    Time read_ns_ = kNever;                   // the read that an ACK waits for
+    std::int64_t window_ = 0, due_tick_ = 0;  // that the last ACK told of; when the delayed ACK's timer goes off
 };
 
 // One ordering domain: segments leave in `order`, whatever subflow brought them.
