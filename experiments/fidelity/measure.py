@@ -20,7 +20,9 @@ from dstcc.wire import HEADER_BYTES
 from .cells import WIRE_BYTES, Cell, scenario_of
 
 LOOKS_PER_RTT = 20
-"""A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks."""
+"""A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks. Over several
+links the simulator's writes at once: half a second later, a subflow of 10 s is stale in each of its runs, in few
+of the kernel's."""
 GUEST_JIFFY_S = 0.01
 """The guest's HZ is 100."""
 GUEST_UPTIME_S = -298.99924
@@ -50,17 +52,18 @@ class Seen(NamedTuple):
 
 
 def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = False) -> Seen:
-    """A cell by the engine, which schedules a stream over several links as Linux does; ``window``: with the kernel's
-    receive window, which is one for all subflows, and without which the receiver has none."""
+    """A cell by the engine, which writes and schedules a stream as the kernel's program and Linux do; ``window``: with
+    the kernel's receive window, which is one for all subflows, and without which the receiver has none."""
     scenario, setup = _drawn(cell, seed, whole=whole)
-    config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
+    scheduler = RELEASES[cell.kernel].scheduler if cell.mode == "stream" else "minrtt"
+    config = engine_config(scenario, setup, cell.congestion, scheduler)
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
-    if not cell.judged:
-        constants = replace(constants, read_s=cell.rtt_s / LOOKS_PER_RTT)
-    elif cell.mode == "stream":
-        look_s = job_of(config, program=Path()).tick_ns / 1e9
-        constants = replace(constants, uptime_s=GUEST_UPTIME_S, look_s=look_s, read_s=look_s)
+    if cell.mode == "stream":
+        read_s = job_of(config, program=Path()).tick_ns / 1e9 if cell.judged else cell.rtt_s / LOOKS_PER_RTT
+        look_s = read_s if cell.judged or cell.links == 1 else 0.0
+        uptime_s = GUEST_UPTIME_S if cell.judged else 0.0
+        constants = replace(constants, uptime_s=uptime_s, look_s=look_s, read_s=read_s)
     if cell.congestion in PACED and not cell.alone:
         constants = replace(constants, timer_late_s=GUEST_TIMER_LATE_S)
         config = replace(

@@ -77,10 +77,12 @@ def test_what_stands_in_the_queue_when_an_outage_begins_crosses(monkeypatch: pyt
     assert config_of(LANES, monkeypatch).links[0].outages_ns == ()
 
 
-def test_a_transfer_is_read_at_the_programs_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transfer_is_written_and_read_at_the_programs_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 a round trip, and 2,000 in a mission."""
-    every = [config_of(cell, monkeypatch).transport.constants.read_s for cell in (TRANSFER, STREAM, LANES)]
-    assert every == [0.05, 0.0125, 0.0]
+    cells = (TRANSFER, TRANSFER._replace(links=2), STREAM, LANES)
+    constants = [config_of(cell, monkeypatch).transport.constants for cell in cells]
+    assert [one.read_s for one in constants] == [0.05, 0.05, 0.0125, 0.0]
+    assert [one.look_s for one in constants] == [0.05, 0.0, 0.0125, 0.0]
 
 
 @pytest.mark.parametrize(("cell", "packets"), [(STREAM, 800), (TRANSFER, 100)])
@@ -93,12 +95,12 @@ def test_a_streams_packets_are_full_ones(cell: Cell, packets: int, monkeypatch: 
     [
         (STREAM, "linux"),
         (LANES, "minrtt"),
-        (TRANSFER, "minrtt"),
+        (TRANSFER, "linux"),
         (TRANSFER._replace(links=2), "linux"),
         (TRANSFER._replace(links=2, kernel="6.1"), "linux-6.1"),
     ],
 )
-def test_streams_over_several_links_are_scheduled_as_linux_does(
+def test_streams_are_scheduled_as_linux_does(
     cell: Cell, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert config_of(cell, monkeypatch).transport.scheduler == scheduler
