@@ -240,17 +240,18 @@ def test_each_segment_that_lets_the_window_grow_is_answered(window_segments):
 
 def test_what_segments_out_of_order_leave_of_a_step_is_the_rest_of_it_later():
     # A full segment in memory takes 2304 * 162 / 256 = 1458 bytes of a window, a step is 2920. Three in order and the
-    # first two behind a hole grow by whole steps, the third of those by the 500 bytes that the two before it leave.
-    receiver = Receiver((5 * 2920 + 500 + 2 * 1458) / 2920)
+    # first six behind a hole grow by whole steps, the seventh of those by the 500 bytes that the six before it leave.
+    receiver = Receiver((9 * 2920 + 500 + 6 * 1458) / 2920)
     assert receiver.in_order(3) == [1] * 3
-    for number in range(4, 4 + 3 + 16):  # and sixteen use up the quick ACKs
+    for number in range(4, 4 + 7 + 16):  # and sixteen use up the quick ACKs
         assert receiver.take(number)[1]
         receiver.engine.make_ack()
     assert receiver.take(3) == (True, True)
     receiver.engine.make_ack()
-    assert receiver.take(23) == (True, True)  # alone it leaves 1458 of the 2 * 1458
-    receiver.engine.make_ack()
-    assert receiver.take(24) == (True, False)
+    for number in range(27, 30):  # each alone leaves 1458 of the 6 * 1458, and takes a step at most
+        assert receiver.take(number) == (True, True)
+        receiver.engine.make_ack()
+    assert receiver.take(30) == (True, False)
 
 
 @pytest.mark.parametrize(("silence_ms", "quick"), [(3000, 0), (3004, 16)])
