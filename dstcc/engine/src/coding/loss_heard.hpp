@@ -106,10 +106,12 @@ public:
         for (double& likely : likely_) likely = std::max(likely - best, -kFar);
     }
     double share() const { return heard_share() + unheard_; }
-    // Of packets that go where so many are lost: in the same proportion as of those that were heard of.
+    // Of packets that go where so many are lost by what is known of their paths: in the proportion in which more or less was lost of late than
+    // that, where it was heard of; a half to twice as much.
     double share_of(double of_paths) const {
         const LossMemory& memory = heard_[best_];
-        return memory.expected > 0 ? share() * of_paths * memory.heard / memory.expected : share();
+        if (memory.expected <= 0) return of_paths;
+        return of_paths * std::clamp(memory.share() * memory.heard / memory.expected, 0.5, 2.0);
     }
     // What is lost beyond that of what goes where nothing is heard of in time.
     void set_unheard(double share) { unheard_ = share; }
