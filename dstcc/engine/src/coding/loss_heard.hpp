@@ -46,20 +46,29 @@ struct LossMemory {
 class PathLosses {
 public:
     static constexpr std::size_t kOutage = 32;  // in a row
-    // What one report says, or some.
+    // A report says so.
     void take(std::size_t arrived, std::size_t lost) {
         row_ += lost;
-        if (arrived == 0) return;
-        if (row_ <= std::max(kOutage, kMore * arrived))
-            for (; row_ > 0; --row_) memory_.add(1, 1, kMost);
-        row_ = 0;
+        if (arrived > 0) end_row(std::max(kOutage, kMore * arrived));
         memory_.add_arrived(static_cast<std::uint32_t>(arrived), kMost);
     }
+    // Reports say so, however many.
+    void take_arrived(std::uint32_t packets) {
+        end_row(kOutage);
+        memory_.add_arrived(packets, kMost);
+    }
     double share() const { return memory_.share(kKnown); }
+    // The same, of which sums are exact in any order.
+    double rounded() const { return std::round(share() * kParts) / kParts; }
 
 private:
+    void end_row(std::size_t most) {
+        if (row_ <= most)
+            for (; row_ > 0; --row_) memory_.add(1, 1, kMost);
+        row_ = 0;
+    }
     static constexpr std::size_t kMore = 4;
-    static constexpr double kMost = 5'000, kKnown = 1.0 / 3;
+    static constexpr double kMost = 5'000, kKnown = 1.0 / 3, kParts = 1 << 20;
     LossMemory memory_;
     std::size_t row_ = 0;  // lost, since any arrived
 };

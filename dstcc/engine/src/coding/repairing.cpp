@@ -59,8 +59,8 @@ void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
 }
 
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
-    losses_.arrived(heard.packets, over.losses.share());
-    over.losses.take(heard.packets, 0);
+    losses_.arrived(heard.packets, over.loses);
+    over.losses.take_arrived(heard.packets);
     over.heard += heard.packets;
     note_heard_of(over, heard.first_ns, heard.last_ns);
     over.delivered_bytes += heard.bytes;
@@ -113,7 +113,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
     const bool refused = fate.lost && was_refused(over, packet.sent_ns);
-    if (!refused) losses_.packet(fate.lost, over.losses.share());
+    if (!refused) losses_.packet(fate.lost, over.loses);
     ++over.heard;
     over.heard_lost += fate.lost;
     note_heard_of(over, packet.sent_ns, packet.sent_ns);

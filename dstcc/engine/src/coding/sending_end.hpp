@@ -96,6 +96,7 @@ public:
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         PathLosses losses = {};
+        double loses = 0;  // by these, as of the last slot
         LostLately lately = {};
         StorageSeen storage = {};
         Time away_ns = 0;  // the planned wait further on, of what is sent now or within a sixteenth of a round trip
