@@ -45,7 +45,7 @@ public:
     void begin_layer_again();  // nothing of it is admitted
     bool admit(Time deadline, double bytes);
     void take(Time deadline, double bytes);  // whether it fits or not
-    bool expect(double bytes_per_ns);  // whether all of it fits
+    bool expect(double bytes_per_ns);        // whether all of it fits
 
     // Bytes in a nanosecond that the paths bring on average, over the time of a wait after the next one; 0 before a plan.
     double later() const { return later_; }

@@ -184,7 +184,7 @@ public:
 
 private:
     static constexpr float kNoShare = 2;
-    static constexpr double kMuchMore = 0.1;   // is lost of a path than of others
+    static constexpr double kMuchMore = 0.1;  // is lost of a path than of others
     struct Level {
         std::deque<std::uint32_t> objects;    // that wait, the oldest first
         std::uint32_t begun = kNoObject;      // of these, the one of which a packet went last
