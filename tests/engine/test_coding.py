@@ -701,7 +701,7 @@ def test_the_more_round_trips_fresh_packets_have_the_less_repair_is_planned() ->
 def test_round_trips_begin_with_the_path_that_loses() -> None:
     # What the near path loses is heard of after 0.4 s and goes again over the far one, which takes 2 s, and once more
     # 4 s later; if it is as far, there is no time for that.
-    far, losses = link(rate_bps=1.2e6, rtt_s=4.0), tuple((n, 1) for n in range(2, 4000, 5))
+    far, losses = link(rate_bps=1.2e6, rtt_s=4.0), tuple((n, 1) for n in range(2, 4000, 12))
     near, nearly_as_far = (
         planned_on((link(rate_bps=1.2e6, rtt_s=rtt_s, drops=losses), far), playout_s=6.9, drop_late=True)[-8:]
         for rtt_s in (0.4, 3.9)
