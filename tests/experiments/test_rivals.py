@@ -98,7 +98,7 @@ def test_a_trial_is_its_weight_and_its_bytes() -> None:
 def test_one_rule_is_the_rival_in_all_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     both = tuple(f"link.{i}.loss={{packet = 0.1}}" for i in (0, 1))
     lossy = Cell("lossy", rivals.TABLE_1, ("video.loop_to_s=600", "playout.delay_rtts=1.2", *both))
-    tried = {f"{x:g}": partial(rivals.constant, share=x) for x in (0.0, 0.3, 0.1)}
+    tried = {f"{x:g}": partial(rivals.constant, share=x) for x in (0.0, 0.3, 0.2)}
     monkeypatch.setattr(rivals, "rules", lambda: tried)
     monkeypatch.setattr(rivals, "cells", lambda: iter([lossy]))
     monkeypatch.setattr(rivals, "BEST", "0.3")
@@ -109,7 +109,7 @@ def test_one_rule_is_the_rival_in_all_cells(monkeypatch: pytest.MonkeyPatch, tmp
     # What `--tune` prints is in the order of what the rules play.
     told = CliRunner().invoke(rivals.main, ["-o", str(tmp_path / "rules.jsonl"), "--tune"])
     rows = [line.split("|")[1].strip() for line in told.output.splitlines() if line.startswith("| 0")]
-    assert rows == ["0.3", "0.1", "0"]
+    assert rows == ["0.3", "0.2", "0"]
     assert not {*rivals.TUNED_ON} & {*range(701, 721)}
 
 
