@@ -217,8 +217,8 @@ bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t obje
 // Lines are looked at only at slots, as a run of packets asks nobody in between; over nodes, where none goes in runs, each time.
 void CodedSendingEnd::refresh_paths(bool at_slot) {
     if (at_slot || lines_until_ns_ < kNever) look_at_lines();
-    for (Subflow& subflow : subflows_)
-        if (at_slot) subflow.loses = subflow.losses.rounded();
+    if (at_slot)
+        for (Subflow& subflow : subflows_) subflow.loses = subflow.losses.rounded();
     least_light_ns_ = least_queue_ns_ = kNever / 4;
     rate_ = 0;
     rates_known_ = true;
