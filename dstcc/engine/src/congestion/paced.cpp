@@ -7,8 +7,8 @@
 // The pace is the least of the three. Nothing is acknowledged packet by packet: a receiver reports as its uplink allows
 // (coding/receiving_end.hpp). Before a report has come the own line's rate is all there is, and is sent at.
 //
-// What is not used is forgotten: while nothing is in flight the limits of downstream bottlenecks rise by a quarter a round trip. Else a
-// rate at which no layer could be in time would be the last one.
+// What is not used is forgotten: while nothing is in flight the limits of downstream bottlenecks rise by a quarter a round trip, and so does a
+// share of the own line that others left. Else a rate at which no layer could be in time would be the last one.
 //
 // Told the rates of its lines (`told_rates`) it searches for none and sends at no more; the rest is as it is found. Losses are the
 // channel's then, unless a queue was seen to stand further on, or something waited there for a contact, in storage that may overflow.
@@ -197,6 +197,7 @@ private:
         taken_[place(1)] = limit_->turn();
         if (tcp.in_flight() == 0) {
             const double grows = 1 + kRests * static_cast<double>(slot_ns_) / static_cast<double>(tcp.srtt_ns);
+            queue_->rest(grows);
             far_.rest(grows);
             limit_->rest(grows);
         }

@@ -50,6 +50,11 @@ public:
     // Take in a packet; how long the next one waits at a pace of no more than `limit`, bytes in a nanosecond.
     Time see(Time now, const QueueSeen& seen, double limit);
     bool known() const { return share_ > 0; }
+    // Nothing of its own is there to be measured: others may leave more, up to the rate at which the line served what was its last.
+    void rest(double grows) {
+        line_ = std::max(line_, served());
+        share_ = std::min(share_ * grows, std::max(share_, line_));
+    }
     // What the line carries, by who knows it, bytes in a nanosecond: nothing is searched.
     void tell(double rate) { share_ = line_ = rate; }
     // Bytes in a nanosecond, 0: unknown. Beside others that fill the queue at least what the target holds.
