@@ -149,6 +149,6 @@ std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
     return lines_[plan_.begins_as(link)].at(now).queue_bytes(now);
 }
 
-Time Craft::slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
+Time Craft::full_service_ns(std::size_t link, Time now) const { return lines_[plan_.begins_as(link)].line().full_service_ns(now); }
 
 }  // namespace coded

@@ -23,7 +23,8 @@ public:
     Time room_at(std::size_t link, Time now, std::uint32_t bytes) const override;
     Time queue_ns(std::size_t link, Time now) const override;
     std::int64_t queue_bytes(std::size_t link, Time now) const override;
-    Time slot_ns(std::size_t link) const override;
+    Time full_service_ns(std::size_t link, Time now) const override;
+    Time slot_ns(std::size_t link) const { return lines_[link].line().slot_ns(); }
     void see(const links::Queues& queues) { see_others(queues, plan_, false, lines_); }
 
     // What came back on a subflow since the last call; the bytes are there until the next.

@@ -640,3 +640,38 @@ def test_a_link_that_comes_nearer_shows_no_queue() -> None:
     moves = replace(far(up_bps=1e5), delay_t_ns=(0, ns(600)), delay_ns=(ns(50), ns(30)))
     result = trial(moves, video(1.2, 600, playout_s=2 * RTT_S))
     assert wire_rate(result, 150, 600) > 0.98 * RATE_BPS
+
+
+def test_a_path_whose_rate_falls_brings_nothing_late() -> None:
+    """To a tenth, where a packet takes longer than the time that is left; the other path suffices."""
+    slow = far(7e3, 20.0, rate_t_ns=(0, ns(720), ns(1440)), rate_share=(1.0, 0.1, 1.0))
+    objects = live(216, (5000, 2500, 2500), chunk_s=10.0, playout_s=124.0)
+    result = trial((slow, far(11e3, 24.0)), objects)
+    assert in_time(result, objects) == 1
+
+
+def test_a_share_that_others_left_is_forgotten_once_nothing_is_sent() -> None:
+    """Beside a flow that fills the queue no chunk is in time at the pace that was found; it ends."""
+    flow = Flow("cubic", ns(300), ns(900))
+    on = replace(far(100e3, 1.0, up_bps=100e3), queue_bytes=30_000, flows=(flow,))
+    objects = live(900, (15_000, 10_000), chunk_s=2.0, playout_s=5.0)
+    result = trial(on, objects, slot_s=0.9)
+    late = objects.release_ns > ns(1000)
+    there = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+    assert there[late].mean() > 0.9
+
+
+def test_base_layers_go_a_round_trip_ahead_of_a_backlog_that_stands() -> None:
+    """Losses come and go, a quarter at the worst, and others take half of the line for 3,000 s: what waits is late by all the
+    time there is. Fresh packets for base layers gain more than the highest layer's place in the queue."""
+    turn = ns(1200)
+    times = tuple(k * turn // 4 for k in range(44))
+    losses = Loss("schedule", t_ns=times, rates=(0.001, 0.06, 0.25, 0.06) * 11)
+    others = CrossTraffic(50e3, start_ns=ns(4000), stop_ns=ns(7000))
+    on = far(100e3, 600.0, loss=losses, cross_traffic=(others,))
+    second = int(0.78 * 100e3 / 8 * MSS / WIRE)
+    objects = live(6000, (int(1.2 * second), int(0.8 * second)), chunk_s=2.0, playout_s=1650.0)
+    result = trial(on, objects, block_s=80, slot_s=60.0)
+    there = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+    assert there[objects.layer == 0].mean() > 0.98
+    assert there[objects.layer == 1].mean() > 0.75

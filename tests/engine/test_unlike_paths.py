@@ -90,3 +90,15 @@ def test_repair_is_insured_where_answers_wait_for_their_contact(loss: float) -> 
     deaf = replace(lossy(loss), up_outages_ns=((0, ns(600)),))
     objects = video(0.75, 600, playout_s=2 * RTT_S)
     assert in_time(trial(deaf, objects), objects) > 0.97
+
+
+@pytest.mark.parametrize("parameters", [{}, TOLD])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.4])
+def test_repair_waits_for_no_better_path_that_has_no_room_for_it(
+    share: float, parameters: dict[str, float]
+) -> None:
+    """Three tenths are lost of what carries twice the video; the path that loses nothing is the shorter one."""
+    objects = video(0.45, 900, playout_s=1.9 * RTT_S)
+    thin = far(share * RATE_BPS, 0.8 * RTT_S, loss=Loss("packet", 1e-4))
+    result = trial((lossy(0.3), thin), objects, parameters=parameters)
+    assert in_time(result, objects) > 0.97

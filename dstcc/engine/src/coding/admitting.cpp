@@ -92,7 +92,7 @@ bool CodedSendingEnd::leaves_out() const {
 bool CodedSendingEnd::nothing_to_choose(Time interval, double asked) const {
     if (!never_away()) return false;
     if (leaves_out()) return false;
-    if (static_cast<double>(backlog_) * most_ns_per_byte_ < static_cast<double>(interval)) return true;
+    if (backlog_ns() < static_cast<double>(interval)) return true;
     if (early_ns_ > 0 || stored_ || wasted_ > kMostWasted * rate_ * static_cast<double>(longest_wait_ns_)) return false;
     const double rtts =
         static_cast<double>(longest_wait_ns_) / static_cast<double>(std::max<Time>(2 * least_light_ns_, 1));
@@ -150,6 +150,18 @@ std::vector<double> CodedSendingEnd::released_rates() {
     for (std::size_t layer = 0; layer < rates.size(); ++layer)
         rates[layer] = static_cast<double>(lately_[layer]) * with_repair() / static_cast<double>(window);
     return rates;
+}
+
+// Of all layers.
+double CodedSendingEnd::released_rate() {
+    const std::vector<double> rates = released_rates();
+    return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+// Of what the paths carry.
+double CodedSendingEnd::used() {
+    if (released_ == objects_.size() || rate_ <= 0) return 1;
+    return std::min(released_rate() / with_repair() / rate_, 1.0);
 }
 
 std::int64_t CodedSendingEnd::with_headers(std::int64_t payload) const {

@@ -17,7 +17,7 @@ void CodedSendingEnd::look() {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
         const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
-        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.one_way_ns();
+        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.full_service_ns(now_) + subflow.one_way_ns();
     }
     open_ = heard();
 }
@@ -77,7 +77,7 @@ Time CodedSendingEnd::shorter_by(std::uint32_t object, std::size_t s) const {
     const std::int64_t left = objects_.payload_bytes[object] - layers_[object].offset;
     if (left >= transport_.mss_bytes) return 0;
     const auto full = static_cast<double>(transport_.mss_bytes + header_bytes_);
-    return static_cast<Time>(static_cast<double>(subflows_[s].out.slot_ns() * (transport_.mss_bytes - left)) / full);
+    return static_cast<Time>(static_cast<double>(subflows_[s].out.full_service_ns(now_) * (transport_.mss_bytes - left)) / full);
 }
 
 // When what goes now arrives over the quickest of these.
@@ -184,6 +184,20 @@ SubflowSet CodedSendingEnd::losing_least(SubflowSet set) const {
     return losing_least;
 }
 
+// Of these, those over which repair goes where paths lose unlike shares: that lose the least, if they have room for what the others lose; and for
+// what is planned, if what waits leaves there before the next blocks are closed.
+SubflowSet CodedSendingEnd::for_repair(SubflowSet set, bool fresh) const {
+    const SubflowSet good = losing_least(set);
+    if (good == set) return set;
+    double rate = 0, lost = 0;
+    for (SubflowSet all = set; all != 0; all &= all - 1) {
+        const auto s = static_cast<std::size_t>(lowest(all));
+        (contains(good, s) ? rate : lost) += contains(good, s) ? subflows_[s].flight.rate() : loses(s);
+    }
+    const bool soon = fresh || static_cast<double>(waiting_bytes_) <= rate * static_cast<double>(coding_.block_ns);
+    return soon && lost * used_ <= rate ? good : set;
+}
+
 // The subflow for a repair packet of that block, of those that are ready; -1: it waits for another. One that is too late for a
 // part which another could still bring back is passed over.
 int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
@@ -191,7 +205,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const Time deadline = next_deadline(number, only_fresh(block), earliest(open_));
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
-    if (const SubflowSet all = in_time(up(open_), deadline), good = losing_least(all);
+    if (const SubflowSet all = in_time(up(open_), deadline), good = for_repair(all, only_fresh(block));
         place() == RepairPlace::kSame && good != all && !leaves_out())
         return (timely & good) != 0 ? quickest(timely & good) : -1;
     if (place() == RepairPlace::kSpread) {
@@ -200,7 +214,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     }
     const std::size_t link = subflows_[static_cast<std::size_t>(block.main)].link;
     SubflowSet placed = 0;
-    for (SubflowSet set = open_; set != 0; set &= set - 1) {
+    for (SubflowSet set = open_ & ~giving_way_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         if ((subflows_[s].link == link) == (place() == RepairPlace::kSame)) insert(placed, s);
     }

@@ -15,6 +15,7 @@ constexpr double kOften = 0.5;                         // fresh packets are too 
 constexpr double kRarely = 3e-2;                       // the last of them
 constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
+constexpr double kStands = 8;                         // a backlog, times as long as the longest wait
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
@@ -92,16 +93,16 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
 
 // By a full queue further on, of which no channel is the cause: its control says so; or nodes store, nobody knows how much, and it waited
 // there for a contact, or so much was lost of late as no channel loses for long.
-bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) {
+bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) const {
     if (over.flight.tcp().far_full) return true;
     if (!over.clock.over_nodes()) return false;
     return over.clock.waits_there(sent) > 0 || (over.lately.overflows() && !flows_on(over));
 }
 
 // No other path of this sender fills storage further on, what arrives has hardly waited there, and so much was lost all along, but never all.
-bool CodedSendingEnd::flows_on(const Subflow& over) {
+bool CodedSendingEnd::flows_on(const Subflow& over) const {
     const Time wait = over.flight.tcp().far_wait_ns;
-    return wait >= 0 && wait <= kFlowsOn * over.out.slot_ns() && !over.storage.shared() && !over.lately.stops() &&
+    return wait >= 0 && wait <= kFlowsOn * over.out.full_service_ns(now_) && !over.storage.shared() && !over.lately.stops() &&
            LossHeard::of_path(over.heard, over.heard_lost) > kAllAlong;
 }
 
@@ -372,6 +373,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
     double bytes = proven(layers, carried() * static_cast<double>(usable));
     if (closes) bytes = spared(first, layers, bytes);
     if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
+    if (sent_[first].planned < 0) put_base_ahead(layers, bytes);
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
@@ -402,6 +404,22 @@ void CodedSendingEnd::note_gains(std::vector<PlannedLayer> layers, double bytes)
     }
 }
 
+// Where what waits leaves no round trip for fresh packets, layers below the highest go so much ahead of it that they have one, if that gains more:
+// it costs what waits of the highest once, and gains as long as the backlog stands. What was captured long ago is no backlog.
+void CodedSendingEnd::put_base_ahead(std::vector<PlannedLayer> layers, double bytes) {
+    const bool was = base_ahead_;
+    base_ahead_ = false;
+    const auto rtt = static_cast<double>(2 * least_light_ns_ + coding_.block_ns), spare = static_cast<double>(spare_ns_);
+    if (released_ == objects_.size() || rtt >= spare || backlog_ns() <= (spare - rtt) / (was ? 2 : 1)) return;
+    double weight[2];
+    for (int rounds = 0; rounds < 2; ++rounds) {
+        for (std::size_t m = 0; m < layers.size(); ++m) layers[m].left = kLeft[m + 1 < layers.size() ? rounds : 0];
+        rule_.plan(layers, bytes, losses_, sure());
+        weight[rounds] = rule_.weight();
+    }
+    base_ahead_ = (weight[1] - weight[0]) * kStands * spare * (was ? 2 : 1) > weight[0] * rtt;
+}
+
 // More is lost than some blocks were planned for whose packets are still under way: what they get now may be in time. Only under a
 // law that tells a channel's losses from a full queue's, which must not be answered by more packets.
 void CodedSendingEnd::plan_again() {
@@ -423,7 +441,7 @@ void CodedSendingEnd::plan_again() {
 // is not lost again. Where paths lose unlike shares it goes over those that lose the least.
 double CodedSendingEnd::share_ahead() const {
     double lost = 0, all = 0;
-    for (SubflowSet set = losing_least(up(heard() & ~giving_way_)); set != 0; set &= set - 1) {
+    for (SubflowSet set = for_repair(up(heard() & ~giving_way_), true); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         all += subflows_[s].flight.rate();
         lost += loses(s);
@@ -501,6 +519,7 @@ std::uint32_t CodedSendingEnd::next_word(std::uint32_t number) const {
 }
 
 void CodedSendingEnd::want_no_more(std::uint32_t number) {
+    waiting_bytes_ -= repair_bytes(number, sent_[number].waiting);
     sent_[number].waiting = 0;
     for (std::uint32_t w = 0; interleaved(number) && w < map_.words(number); ++w)
         words_[map_.word(number, w)].waiting = 0;
@@ -511,6 +530,7 @@ void CodedSendingEnd::want(std::uint32_t number, std::uint32_t word, std::int64_
     if (packets <= 0) return;
     const auto more = static_cast<std::uint32_t>(packets);
     block.waiting += more;
+    waiting_bytes_ += repair_bytes(number, more);
     if (interleaved(number)) words_[map_.word(number, word)].waiting += more;
     if (last) (interleaved(number) ? words_[map_.word(number, word)].last : block.last) += more;
     if (block.queued) return;

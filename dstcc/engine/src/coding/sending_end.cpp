@@ -242,6 +242,7 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
             least_queue_ns_ = std::min(least_queue_ns_, queue_before_next(subflow));
     }
     if (least_queue_ns_ == kNever / 4) least_queue_ns_ = 0;
+    if (at_slot && subflows_.size() > 1) used_ = used();
     double unheard = 0, all = 0;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const Subflow& subflow = subflows_[s];
@@ -262,7 +263,7 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     const Time spare = playout - least_light_ns_;
     spare_ns_ = std::max<Time>(spare, 0);
     gap_ns_ = spare_ns_ / static_cast<Time>(map_.layers());
-    if (!meets_others_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
+    if (!meets_others_ && !base_ahead_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
 // What stands in the own queue when the pace lets the next packet go.
@@ -342,9 +343,7 @@ bool CodedSendingEnd::others_bring_all(SubflowSet others) {
         if (other.up && !other.flight.stale()) rate += other.flight.rate() * (1 - loses_of(s));
     }
     if (rate <= 0 || released_ == 0) return rate > 0;
-    double asked = 0;
-    for (const double comes : released_rates()) asked += comes;
-    if (released_ < objects_.size() && asked > kMostAsked * with_repair() * rate) return false;
+    if (released_ < objects_.size() && released_rate() > kMostAsked * with_repair() * rate) return false;
     const double share = released_ == objects_.size() ? kOfAll : kOfWhatComes;
     const Time left = objects_.deadline_ns[released_ - 1] - now_ - least_light_ns_;
     return static_cast<double>(backlog_) < share * rate * static_cast<double>(left);
@@ -508,6 +507,7 @@ void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
     }
     note_over(number, s, 1);
     --block.waiting;
+    waiting_bytes_ -= repair_bytes(number, 1);
     ++block.under_way;
     if (static_cast<std::int64_t>(block.repair++) >= block.planned) {
         fresh_payload_ += block.symbol_bytes;
@@ -552,9 +552,14 @@ void CodedSendingEnd::check() const {
     for (std::size_t object = 0; object < released_; ++object)
         if (!layers_[object].given_up) unsent += objects_.payload_bytes[object] - layers_[object].offset;
     DSTCC_CHECK(unsent == backlog_, "what was released is sent, given up, or waits");
-    for (const BlockSending& block : sent_)
+    std::int64_t waiting = 0;
+    for (std::uint32_t number = 0; number < sent_.size(); ++number) {
+        const BlockSending& block = sent_[number];
+        waiting += repair_bytes(number, block.waiting);
         DSTCC_CHECK(block.arrived + block.lost + block.under_way == block.source + block.repair,
                     "each packet of a block has one fate");
+    }
+    DSTCC_CHECK(waiting == waiting_bytes_, "what waits of repair is of blocks");
 }
 
 }  // namespace dstcc

@@ -3,7 +3,8 @@
 //   source    the parts of layers as they are, cut into packets, the oldest first
 //   turn      deadline + layer x gap, where the transport sends base layers first: the gap is a block, or the time that there is
 //             (deadline - release - light) divided by the layers if that is less, or if a queue further on was seen: what is left
-//             there may fall to any rate, and layers below are so much ahead then. So where not all can be sent a layer is ahead of the
+//             there may fall to any rate, and layers below are so much ahead then, as they are where a backlog stands that leaves no round
+//             trip for fresh packets, and these gain more than that costs. So where not all can be sent a layer is ahead of the
 //             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
 //             layer is not waited for by all below it
 //   admitted  where not all that waits can be sent in time, what fits into the contacts of the plan, lower layers first (coding/admission.hpp).
@@ -255,13 +256,16 @@ private:
     void plan_ahead();
     bool look_over_contacts(Admission& ahead) const;
     double carried() const;
+    double used();
     bool never_away() const;
+    double backlog_ns() const { return static_cast<double>(backlog_) * most_ns_per_byte_; }
     bool leaves_out() const;
     bool nothing_to_choose(Time interval, double asked) const;
     void note_waste(double bytes);
     void note_overload(double asked);
     Time early() const;
     std::vector<double> released_rates();
+    double released_rate();
     std::int64_t with_headers(std::int64_t payload) const;
     double with_repair() const;
     void rank_apart();
@@ -285,6 +289,10 @@ private:
     Choice choose_source(const Level& level, SubflowSet ready) const;
     SubflowSet up(SubflowSet set) const;
     SubflowSet losing_least(SubflowSet set) const;
+    SubflowSet for_repair(SubflowSet set, bool fresh) const;
+    std::int64_t repair_bytes(std::uint32_t block, std::uint32_t packets) const {
+        return std::int64_t{packets} * (sent_[block].symbol_bytes + header_bytes_);
+    }
     bool alike() const { return losing_least(heard()) == heard(); }
     int choose_repair(std::uint32_t block, SubflowSet ready);
     // Of which something is heard; all where nothing is of any.
@@ -339,8 +347,8 @@ private:
     void take_fates(std::size_t s);
     void take(std::size_t s, const Fate& fate);
     static void note_stay(Subflow& over, Time sent, double bytes, bool lost);
-    static bool was_refused(const Subflow& over, Time sent);
-    static bool flows_on(const Subflow& over);
+    bool was_refused(const Subflow& over, Time sent) const;
+    bool flows_on(const Subflow& over) const;
     void take_heard(std::size_t s);
     void note_heard(Subflow& over, const Heard& heard);
     void note_heard_of(Subflow& over, Time first, Time last);
@@ -364,6 +372,7 @@ private:
     void plan_period(std::uint32_t period, bool closes);
     void plan_again();
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
+    void put_base_ahead(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
     double rarely_too_few(const BlockSending& block) const;
@@ -416,6 +425,7 @@ private:
     Time least_queue_ns_ = 0;       // in front of what is sent next, of those that are up; as of the last slot
     double rate_ = 0;               // bytes in a nanosecond, of all; as of the last slot
     bool rates_known_ = false;      // of all of these
+    double used_ = 1;               // of it, by the source; as of the last slot
     double most_ns_per_byte_ = 0;   // of payload, with the headers of full packets
     Time shortest_wait_ns_ = kNever, longest_wait_ns_ = 0;  // from an object's release to its deadline
     SubflowSet open_ = 0;                                   // of this choice: see look()
@@ -453,6 +463,7 @@ private:
     double wasted_ = 0;                      // see note_waste(); as of the last
     Time wasted_at_ns_ = 0;
     bool layers_steered_ = false;      // somebody outside has left layers out
+    bool base_ahead_ = false;          // by a round trip
     bool meets_others_ = false;        // a queue further on was seen
     std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
     std::vector<std::uint8_t> holds_;  // by object: whether it is asked for; none where nothing is
@@ -466,6 +477,7 @@ private:
     std::int64_t most_;                 // packets of a word
     std::size_t open_blocks_ = 0;       // neither over nor empty
     std::size_t queued_ = 0;            // in the levels, for repair packets
+    std::int64_t waiting_bytes_ = 0;    // of these packets, on the wire
     std::deque<std::uint32_t> closed_;  // of these, the closed ones
     float least_share_ = kNoShare;      // that repair of one of these was planned for, at most
     LossHeard losses_;

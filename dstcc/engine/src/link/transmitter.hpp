@@ -70,6 +70,8 @@ public:
     Time queue_ns(Time now) const { return down_->queue_ns(now); }
     std::int64_t queue_bytes(Time now) const { return down_->queue_bytes(now); }
     Time slot_ns() const { return down_->slot_ns(); }  // a full packet's, on the line
+    // The same at the rate of now.
+    Time full_service_ns(Time now) const { return down_->full_service_ns(now); }
 
 private:
     Wire* wire_;

@@ -16,7 +16,7 @@ public:
     virtual Time room_at(std::size_t link, Time now, std::uint32_t bytes) const = 0;
     virtual Time queue_ns(std::size_t link, Time now) const = 0;
     virtual std::int64_t queue_bytes(std::size_t link, Time now) const = 0;
-    virtual Time slot_ns(std::size_t link) const = 0;
+    virtual Time full_service_ns(std::size_t link, Time now) const = 0;
 };
 
 class Transmitter {
@@ -29,7 +29,7 @@ public:
     Time room_at(Time now, std::uint32_t bytes) const { return port_->room_at(link_, now, bytes); }
     Time queue_ns(Time now) const { return port_->queue_ns(link_, now); }
     std::int64_t queue_bytes(Time now) const { return port_->queue_bytes(link_, now); }
-    Time slot_ns() const { return port_->slot_ns(link_); }
+    Time full_service_ns(Time now) const { return port_->full_service_ns(link_, now); }
 
 private:
     DataPort* port_;
