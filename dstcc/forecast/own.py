@@ -121,11 +121,16 @@ class Own(Controller):
 
 
 def _fresh_packets_count(config: EngineConfig, round_ns: int) -> bool:
-    """Whether what is lost can be sent again, always, which the engine's rule counts on and the planner does not."""
-    if any(link.onward or link.outages_ns for link in config.links) or config.coding is None:
+    """Whether what is lost can be sent again, over a link that is never away, which the engine's rule counts on and the
+    planner does not."""
+    away = all(link.outages_ns for link in config.links)
+    if away or any(link.onward for link in config.links) or config.coding is None:
         return False
-    waits_ns = (config.objects.deadline_ns - config.objects.release_ns).min()
-    return engine.fresh_packets_count(int(waits_ns) - config.coding.block_ns, round_ns // 2)
+    release_ns = config.objects.release_ns
+    waits_ns = int((config.objects.deadline_ns - release_ns).min()) - config.coding.block_ns
+    # What is stored waits for what goes before it, for a round trip, say.
+    live = release_ns.max() > release_ns.min()
+    return engine.fresh_packets_count(waits_ns - (0 if live else round_ns), round_ns // 2)
 
 
 @lru_cache(1)
