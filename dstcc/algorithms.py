@@ -482,7 +482,8 @@ STRANGERS = (
     "small blocks", "stored overload", "fading moon", "unknown line", "long overload", "large chunks", "stored unlike",
     "unlike overload", "beside cubic", "lossy hop", "nearing", "losses end", "fat base", "small store", "deaf start",
     "lossy sides", "six links", "away lossy", "fat base mild", "gaps before store", "lossy chain", "cold", "drift",
-    "stored one layer", "losses move", "deaf half", "dark one",
+    "stored one layer", "losses move", "deaf half", "dark one", "thin path", "step beside", "room for repair",
+    "round trip left", "unlike restart", "steps shallow", "jump", "answers lost",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (
