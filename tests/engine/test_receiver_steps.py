@@ -347,20 +347,51 @@ def test_the_newest_block_comes_first_and_three_are_named():
 
 
 def test_an_ack_of_mptcp_has_room_for_one_block():
-    # 40 bytes of options: 12 of timestamps, 12 of MPTCP's acknowledgement, 4 and 8 a block (RFC 8684, RFC 2018). A
-    # duplicate is itself named in it (RFC 2883).
+    # 40 bytes of options: 12 of timestamps, 12 of MPTCP's acknowledgement, 4 and 8 a block (RFC 8684, RFC 2018).
     receiver = established(options=24)
     for number in (202, 204, 206):
         receiver.take(number)
         blocks = receiver.engine.make_ack()[3]
         assert blocks == [(number, number + 1)]
-    receiver.take(204)
-    assert receiver.engine.make_ack()[2:] == (True, [])
-    plain = established()
+
+
+def test_a_duplicate_is_named_beside_the_block_that_has_it():
+    # RFC 2883. Alone beyond a hole, as MPTCP's, it is a block like others to the sender (tcp_check_dsack).
+    plain, receiver = established(), established(options=24)
     for number in (202, 204, 206, 204):
-        plain.take(number)
-        ack = plain.engine.make_ack()
-    assert ack[2:] == (True, [(206, 207), (204, 205)])
+        for one in (plain, receiver):
+            one.take(number)
+        ack, short = plain.engine.make_ack(), receiver.engine.make_ack()
+    assert ack[2:] == (True, [(204, 205), (206, 207)])
+    assert short[2:] == (False, [(204, 205)])
+    receiver.take(100)
+    assert receiver.engine.make_ack()[2:] == (True, [])
+
+
+def test_a_duplicate_beyond_a_hole_is_answered_as_any_segment_there():
+    receiver = established()
+    for number in (202, 203, 204):  # the three at once
+        assert receiver.take(number) == (True, True)
+        receiver.engine.make_ack()
+    assert receiver.take(203) == (False, False)
+    assert receiver.take(205) == (True, False)
+    assert receiver.engine.make_ack()[2:] == (True, [(202, 206)])
+
+
+def test_the_delayed_acks_timer_lets_go_what_was_held_back():
+    # No ACK stops it (tcp_delack_timer_handler). Ticks are 4 ms: armed at 1,500 ms for ten of them, it goes off with the
+    # next. Held back is for 1.1 ms.
+    receiver = established()
+    receiver.take(200, now_ms=1500)
+    receiver.take(201, now_ms=1500)
+    receiver.engine.make_ack()
+    for now_ms, until_ms in ((1543, 1544), (1544, 1545.1)):
+        for number in range(203, 207):
+            receiver.take(1000 * now_ms + number, now_ms=now_ms)
+            if number < 206:
+                receiver.engine.make_ack()
+        assert receiver.engine.ack_deadline == until_ms * MS
+        receiver.engine.make_ack()
 
 
 def test_what_was_held_back_is_said_before_a_third_block_begins():

@@ -66,10 +66,11 @@ def test_a_probe_that_repaired_a_loss_is_a_loss():
 
 
 def test_a_probe_that_repaired_nothing_is_none():
-    # The segment had arrived, its ACK had not: the answer to the probe names a duplicate (RFC 2883).
+    # The segment had arrived, its ACK had not: the answer to the probe names a duplicate (RFC 2883), which is one more
+    # that was delivered (tcp_dsack_seen).
     sender, at = probed()
     sender.ack(at + 1000, 10, echo_ms=at, duplicate=True)
-    assert sender.engine.cwnd == 20
+    assert sender.engine.cwnd == 20 + 1
     # Or the answer is that to the segment itself, and echoes its time.
     sender, at = probed()
     sender.ack(at + 10, 10, echo_ms=9)

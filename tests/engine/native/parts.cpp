@@ -156,7 +156,7 @@ void bind_receivers(py::module_& m) {
              [](SubflowReceiver& r) {
                  const auto ack = r.make_ack();
                  Ranges blocks;
-                 for (int i = 0; i < ack.sacks; ++i) blocks.emplace_back(r.block(i).begin, r.block(i).end);
+                 for (int i = 0; i < ack.sacks; ++i) blocks.emplace_back(ack.sack[i].begin, ack.sack[i].end);
                  return std::tuple(ack.cumulative, ack.echo_ns, ack.duplicate, blocks);
              })
         .def("ack_time", &SubflowReceiver::ack_time)

@@ -66,8 +66,8 @@ private:
     std::uint32_t bytes = header_bytes_;
     if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
     to.out.send(now, first_ + i,
-                {ack.cumulative, ack.echo_ns, &to.receiver.block(0), ack.sacks, ack.duplicate ? kDuplicate : kPlain,
-                 to.one_way_ns, delivered},
+                {ack.cumulative, ack.echo_ns, ack.sack, ack.sacks, ack.duplicate ? kDuplicate : kPlain, to.one_way_ns,
+                 delivered},
                 bytes);
 }
 

@@ -133,7 +133,7 @@ public:
     bool speaks_first(std::int64_t number) const {
         if (compressed_ == 0 || blocks_ < kBlocksExpected || number <= next_) return false;
         const auto touches = [&](const Range& b) { return number + 1 >= b.begin && number <= b.end; };
-        return !touches(block_[0]) && !touches(block_[1]) && !out_of_order_.contains(number);
+        return !touches(block_[0]) && !touches(block_[1]);
     }
     // It did: the segment that comes in now is not answered.
     void leave_unanswered() { unanswered_ = true; }
@@ -163,15 +163,19 @@ public:
         wait_a_while(now);
         return {true, false};
     }
-    // What an ACK says; its SACK blocks are block(0) .. block(sacks - 1).
     struct Ack {
         std::int64_t cumulative;
         Time echo_ns;
+        const Range* sack;
         int sacks;
         bool duplicate;
     };
+    // What it says: of a segment beyond a hole that came again, where one block fits, that it is there (tcp_check_dsack).
     Ack make_ack() {
-        const Ack ack{next_, echo_, std::min(blocks_, sack_blocks_ - (duplicate_ ? 1 : 0)), duplicate_};
+        const bool told_as_new = duplicate_ && again_.begin >= next_ && sack_blocks_ == 1;
+        const bool duplicate = duplicate_ && !told_as_new;
+        const Ack ack{next_, echo_, told_as_new ? &again_ : block_,
+                      told_as_new ? 1 : std::min(blocks_, sack_blocks_ - (duplicate ? 1 : 0)), duplicate};
         if (unread_ != nullptr) window_ = unread_->tell(std::max(room(), window_ - pending_bytes_));
         read_ns_ = kNever;
         pending_bytes_ = 0;
@@ -182,7 +186,6 @@ public:
         if (quick_ > 0 && --quick_ == 0) wait_ = least_wait_;  // tcp_dec_quickack_mode()
         return ack;
     }
-    const Range& block(int i) const { return block_[i]; }
 
 private:
     static std::int64_t share_256(ReceiverOf of, std::uint32_t mss) {
@@ -197,7 +200,7 @@ private:
     }
     void wait_a_while(Time now) {
         armed_at_ = now;
-        ack_deadline_ = now + next_wait() * constants_.jiffy;
+        timer_ns_ = ack_deadline_ = now + next_wait() * constants_.jiffy;
         waits_for_tick_ = true;
         if (unread_ != nullptr) due_tick_ = constants_.ticks(now) + next_wait();
     }
@@ -248,16 +251,24 @@ private:
                 ++block_[0].end;
             else
                 note_block(number);
-            duplicate_ = false;
         } else {
-            duplicate_ = number < next_ || !out_of_order_.insert(number);
-            if (number < next_) hurry();
-            if (duplicate_) return {false, true};
+            if (number < next_ || !out_of_order_.insert(number)) return handle_again(now, number);
             note_block(number);
         }
         grow(0);
         ++held_;
         return {true, answers_out_of_order(now)};
+    }
+    // It was there already (tcp_data_queue(), tcp_data_queue_ofo()).
+    Answer handle_again(Time now, std::int64_t number) {
+        duplicate_ = true;
+        again_ = {number, number + 1};
+        if (number >= next_) {
+            note_block(number);
+            return {false, answers_out_of_order(now)};
+        }
+        hurry();
+        return {false, true};
     }
     bool answers_out_of_order(Time now) {
         if (std::exchange(unanswered_, false)) return false;
@@ -270,7 +281,14 @@ private:
             ++duplicates_;
             return true;
         }
-        if (compressed_++ == 0) ack_deadline_ = now + compressed_ack_;
+        if (compressed_++ == 0) {
+            ack_deadline_ = now + compressed_ack_;
+            // No ACK stops the delayed ACK's timer, which lets this one go, too (tcp_delack_timer_handler).
+            if (timer_ns_ + constants_.jiffy > now) {
+                const Time goes_off = constants_.wheel(armed_at_, timer_ns_);
+                if (goes_off > now) ack_deadline_ = std::min(ack_deadline_, goes_off);
+            }
+        }
         waits_for_tick_ = false;
         return false;
     }
@@ -342,12 +360,12 @@ private:
     int compressed_ = 0, duplicates_ = 0;
     Time last_ns_ = -kNever / 2;
     BitWindow out_of_order_;
-    Range block_[4]{};
+    Range block_[4]{}, again_{};
     int blocks_ = 0;
     bool duplicate_ = false, waits_for_tick_ = false, unanswered_ = false;
     bool pushed_ = false;         // ICSK_ACK_PUSHED
     Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
-    Time ack_deadline_ = kNever, armed_at_ = 0;
+    Time ack_deadline_ = kNever, armed_at_ = 0, timer_ns_ = 0;
     Unread* unread_ = nullptr;
     Time read_ns_ = kNever;                   // the read that an ACK waits for
     std::int64_t window_ = 0, due_tick_ = 0;  // that the last ACK told of; when the delayed ACK's timer goes off

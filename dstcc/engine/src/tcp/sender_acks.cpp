@@ -72,7 +72,8 @@ bool Subflow::restarts_timer(const AckWork& work) const {
 
 // No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
 bool Subflow::nothing_amiss(const AckBlocks& ack) const {
-    return ack.sacks == 0 && tcp_.was_open && repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
+    return ack.sacks == 0 && !ack.duplicate && tcp_.was_open && repeats_.empty() && probe_high_ < 0 &&
+           timer_kind_ != Timer::kReorder;
 }
 
 inline void Subflow::note_delivery(Time now) {
@@ -267,6 +268,11 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     finish_delivery(now, work);
     // The control gets it before the state follows (tcp_clean_rtx_queue(), tcp_in_ack_event(), then tcp_fastretrans_alert()).
     if (work.newly_delivered > 0) control_->pkts_acked(tcp_, tcp_.snd_una - work.prior_una, work.rtt_ns, now);
+    if (ack.duplicate) {  // a needless repeat was delivered, too (tcp_dsack_seen)
+        ++tcp_.delivered;
+        ++work.newly_delivered;
+        note_delivery(now);
+    }
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;
     new_data_first_ = false;
