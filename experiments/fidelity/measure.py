@@ -20,9 +20,7 @@ from dstcc.wire import HEADER_BYTES
 from .cells import WIRE_BYTES, Cell, scenario_of
 
 LOOKS_PER_RTT = 20
-"""A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks. Over several
-links the simulator's writes at once: half a second later, a subflow of 10 s is stale in each of its runs, in few
-of the kernel's."""
+"""A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks."""
 GUEST_JIFFY_S = 0.01
 """The guest's HZ is 100."""
 GUEST_UPTIME_S = -298.99924
@@ -61,9 +59,8 @@ def simulated(cell: Cell, seed: int, *, whole: bool = False, window: bool = Fals
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
     if cell.mode == "stream":
         read_s = job_of(config, program=Path()).tick_ns / 1e9 if cell.judged else cell.rtt_s / LOOKS_PER_RTT
-        look_s = read_s if cell.judged or cell.links == 1 else 0.0
         uptime_s = GUEST_UPTIME_S if cell.judged else 0.0
-        constants = replace(constants, uptime_s=uptime_s, look_s=look_s, read_s=read_s)
+        constants = replace(constants, uptime_s=uptime_s, look_s=read_s, read_s=read_s)
     if cell.congestion in PACED and not cell.alone:
         constants = replace(constants, timer_late_s=GUEST_TIMER_LATE_S)
         config = replace(

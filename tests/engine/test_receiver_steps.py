@@ -379,8 +379,8 @@ def test_a_duplicate_beyond_a_hole_is_answered_as_any_segment_there():
 
 
 def test_the_delayed_acks_timer_lets_go_what_was_held_back():
-    # No ACK stops it (tcp_delack_timer_handler). Ticks are 4 ms: armed at 1,500 ms for ten of them, it goes off with the
-    # next. Held back is for 1.1 ms.
+    # No ACK stops it (tcp_delack_timer_handler). Ticks are 4 ms: armed at 1,500 ms for ten of them, it goes off with
+    # the next. Held back is for 1.1 ms.
     receiver = established()
     receiver.take(200, now_ms=1500)
     receiver.take(201, now_ms=1500)

@@ -170,6 +170,8 @@ enum class ReceiverOf { kLinux61, kLinux612 };
 template <>
 inline constexpr std::array kWords<ReceiverOf>{"linux-6.1", "linux-6.12"};
 
+constexpr std::int64_t kFirstWindow = 65535;  // bytes of a receive window: all that a SYN's answer can offer
+
 // Linux's time constants, already multiplied by the scale.
 struct ConstantsNs {
     Time rto_initial, rto_min, rto_max, delayed_ack, delayed_ack_max, compressed_ack, tlp_min;

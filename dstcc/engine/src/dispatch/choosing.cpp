@@ -15,16 +15,15 @@ std::int64_t Dispatcher::write_left(std::uint32_t object) const {
 bool Dispatcher::begins_write(std::uint32_t object) const { return layers_[object].offset % kWrite == 0; }
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
-int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
+int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes, bool written) {
     if (!may_wait_) return pick_by_paths(ready);
     Next next;
     next.now_ns = now_;
     next.layer = static_cast<int>(objects_.layer[object]);
     next.bytes = bytes;
     next.backlog = backlog_;
-    next.write = begins_write(object);
-    if (const std::int64_t buffer = transport_.receive_buffer_bytes; buffer != 0)
-        next.room = buffer - (new_payload_ + planned_payload_ - peer_delivered_);
+    next.write = !written && begins_write(object);
+    if (bounded_) next.room = window_left();
     next.busy = established_ & ~stale_ & ~idle;
     const int s = scheduler_->pick(paths_, ready, next);
     if (s >= 0) {

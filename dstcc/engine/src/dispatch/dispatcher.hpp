@@ -77,22 +77,25 @@ public:
     SubflowSet& bound() { return bound_; }
     SubflowSet usable() const;
     int quickest(SubflowSet set) const { return fastest(paths_, set); }  // by least smoothed RTT
-    bool room_at_receiver(std::int64_t bytes) const {
-        return !bounded_ ||
-               new_payload_ + planned_payload_ + bytes - peer_delivered_ <= transport_.receive_buffer_bytes;
-    }
+    std::int64_t backlog() const { return backlog_; }  // bytes released, neither given to a subflow nor given up
+    // Bytes of the stream: given to subflows; of those, not known to be delivered; and how many more the receiver's window has.
+    std::int64_t given() const { return new_payload_ + planned_payload_; }
+    std::int64_t unacknowledged() const { return given() - peer_delivered_; }
+    std::int64_t window_left() const { return bounded_ ? window_ - unacknowledged() : kInfiniteWindow; }
+    bool room_at_receiver(std::int64_t bytes) const { return !bounded_ || unacknowledged() + bytes <= window_; }
     bool room_at_receiver() const { return room_at_receiver(transport_.mss_bytes); }
     // How many segments of so many bytes have room at the receiver.
     std::int64_t room_for(std::int64_t bytes) const {
         if (!bounded_) return kInfiniteWindow;
-        return (transport_.receive_buffer_bytes - (new_payload_ + planned_payload_ - peer_delivered_)) / bytes;
+        return window_left() / bytes;
     }
     // A layer waits, some subflow has room, and the receiver has none.
     void note_blocked() {
         if (wants_feedback_ && !pending_.empty()) scheduler_->on_blocked(now_);
     }
     bool next_unbound(SubflowSet& ready, std::uint32_t& object);
-    int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
+    // `written`: it is part of what a program has written already.
+    int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes, bool written = false);
     bool begins_write(std::uint32_t object) const;        // a program's that writes layers one by one
     std::int64_t write_left(std::uint32_t object) const;  // bytes of the one that is begun
     int pick_by_paths(SubflowSet ready);
@@ -141,6 +144,13 @@ protected:
     class View;  // what the rules of timeliness and order ask of a sender
 
     void connect();  // once all subflows are there
+    // The receiver's window is that of its SYN's answer; or has been heard of since.
+    void begin_window() { bound_by(kFirstWindow); }
+    void open_window() { bound_by(transport_.receive_buffer_bytes); }
+    void bound_by(std::int64_t bytes) {
+        window_ = bytes;
+        bounded_ = bytes != 0;
+    }
     void note_least();
     void pump(std::size_t s);
     void offer();
@@ -201,7 +211,8 @@ protected:
     std::vector<PeerRoom> rooms_;  // of subflows that end at nodes; none: no node ends any
     // What the scheduler says of itself, asked once: it is in every packet's way.
     bool wants_feedback_, may_wait_, deadline_order_;
-    bool bounded_;  // the receiver has a window
+    bool bounded_;         // the receiver has a window
+    std::int64_t window_;  // of so many bytes
     // A program that keeps lanes with deadlines writes to each what its window has room for, and so does each write's last
     // segment push (kernel-cc/transfer/sender.cpp).
     bool writes_what_fits_;

@@ -17,6 +17,7 @@ Dispatcher::Dispatcher(const TransportConfig& transport, const ObjectsConfig& ob
       may_wait_(scheduler_->may_wait()),
       deadline_order_(scheduler_->order() == Order::kDeadline),
       bounded_(transport.receive_buffer_bytes != 0),
+      window_(transport.receive_buffer_bytes),
       writes_what_fits_(transport.drop_late &&
                         (transport.lanes ? transport.lanes_per_link == 1 : !transport.layer_links.empty())),
       layers_(objects.size()),

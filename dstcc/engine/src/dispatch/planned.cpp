@@ -15,10 +15,11 @@ constexpr std::size_t kNone = SIZE_MAX;
 
 class Planned final : public Strategy {
 public:
-    Planned(Dispatcher& d, bool ahead, bool whole_pieces, Time longest_rtt)
+    Planned(Dispatcher& d, bool ahead, bool whole_pieces, Time longest_rtt, double send_buffer)
         : d_(d),
           ahead_(ahead),
           whole_pieces_(whole_pieces),
+          send_buffer_(static_cast<std::int64_t>(send_buffer)),
           queues_(d.outlets()),
           copies_(d.outlets()),
           retransmission_(d, longest_rtt),
@@ -89,7 +90,7 @@ private:
     // is written cannot be given up; without, whatever the scheduler takes.
     bool room_ahead() const {
         const SubflowSet established = d_.established();
-        if (!d_.deadlines()) return established != 0;
+        if (!d_.deadlines()) return established != 0 && d_.unacknowledged() < send_buffer_;  // mptcp_send_limit()
         std::int64_t windows = 0;
         for (SubflowSet set = established; set != 0; set &= set - 1)
             windows += d_.sender(static_cast<std::size_t>(lowest(set))).tcp().cwnd * d_.transport().mss_bytes;
@@ -104,9 +105,18 @@ private:
         return false;
     }
 
+    // No subflow takes more. A program that writes ahead without deadlines fills the connection's send buffer, from which pages
+    // go on whole, whatever wrote them (mptcp_frag_can_collapse_to()).
+    bool note_written() {
+        if (ahead_ && !d_.deadlines())
+            written_to_ = d_.given() + std::min(send_buffer_ - d_.unacknowledged(), d_.backlog());
+        return false;
+    }
+
     // What of the next layer goes to one subflow, and to which: 6.12 gives whole pieces, 6.1 a segment's bytes.
     bool choose() {
-        if (ahead_ ? !writing_ && (!looks() || !room_ahead()) : d_.usable() == 0) return false;
+        const bool written = ahead_ && d_.given() < written_to_;
+        if (ahead_ ? !writing_ && !written && (!looks() || !room_ahead()) : d_.usable() == 0) return false;
         std::uint32_t object = written_;
         const SubflowSet fresh = ahead_ ? retransmission_.active() : d_.fresh();
         const SubflowSet all = fresh != 0 ? fresh : d_.established();
@@ -116,15 +126,15 @@ private:
             piece_left_ = 0;
         }
         const std::int64_t mss = d_.transport().mss_bytes;
-        const std::int64_t piece =
-            piece_left_ > 0 ? piece_left_ : std::min(d_.write_left(object), retransmission_.room_for_piece());
+        const std::int64_t whole = written ? d_.unsent_bytes(object) : d_.write_left(object);
+        const std::int64_t piece = piece_left_ > 0 ? piece_left_ : std::min(whole, retransmission_.room_for_piece());
         const std::int64_t bytes = !ahead_                          ? std::min(mss, d_.unsent_bytes(object))
                                    : whole_pieces_                  ? piece
                                    : last_ != kNone && grows(last_) ? std::min(piece, mss - queues_[last_].back().bytes)
                                                                     : std::min(piece, mss);
         // One that plans ahead stands for a kernel, which knows of no deadlines.
-        const int s = d_.choose(all, ahead_ ? all : timely, object, bytes);
-        if (s < 0) return false;
+        const int s = d_.choose(all, ahead_ ? all : timely, object, bytes, written);
+        if (s < 0) return note_written();
         to_ = static_cast<std::size_t>(s);
         written_ = object;
         given_left_ = bytes;
@@ -137,9 +147,9 @@ private:
     }
 
     bool plan_next() {
-        if (!d_.room_at_receiver()) {
+        if (ahead_ ? d_.window_left() <= 0 : !d_.room_at_receiver()) {
             d_.note_blocked();
-            return false;
+            return note_written();
         }
         if (d_.layer(written_).given_up) given_left_ = 0;
         if (given_left_ == 0 && !choose()) return false;
@@ -156,10 +166,11 @@ private:
     void plan(std::size_t s, std::uint32_t object) {
         std::deque<Cut>& queue = queues_[s];
         const std::int64_t mss = d_.transport().mss_bytes;
-        std::int64_t bytes = std::min(given_left_, mss);
+        const std::int64_t most = ahead_ ? std::min(given_left_, d_.window_left()) : given_left_;
+        std::int64_t bytes = std::min(most, mss);
         if (grows(s)) {
             Cut& segment = queue.back();
-            bytes = std::min(given_left_, mss - segment.bytes);
+            bytes = std::min(most, mss - segment.bytes);
             if (object != last_object_) ++segments_[object];
             d_.extend(s, segment, object, bytes);
             segment.pushed = false;
@@ -222,8 +233,9 @@ private:
     bool begun_ = false;    // it has one
     bool writing_ = false;  // amid what it hands over at once, which has room or not as a whole
     bool whole_pieces_;
-    std::vector<std::deque<Cut>> queues_;  // per subflow: segments that it was given
-    std::vector<std::deque<Cut>> copies_;  // what MPTCP's timer repeats, before these
+    std::int64_t send_buffer_, written_to_ = 0;  // bytes; of the stream, what the program has written at least
+    std::vector<std::deque<Cut>> queues_;        // per subflow: segments that it was given
+    std::vector<std::deque<Cut>> copies_;        // what MPTCP's timer repeats, before these
     Retransmission retransmission_;
     SubflowSet& busy_;                                // those with any
     std::map<std::uint32_t, std::int64_t> segments_;  // the same by layer
@@ -231,8 +243,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt) {
-    return std::make_unique<Planned>(dispatcher, ahead, whole_pieces, longest_rtt);
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt,
+                                       double send_buffer) {
+    return std::make_unique<Planned>(dispatcher, ahead, whole_pieces, longest_rtt, send_buffer);
 }
 
 }  // namespace dstcc

@@ -41,7 +41,8 @@ std::unique_ptr<Strategy> make_stream(Dispatcher& dispatcher);
 std::unique_ptr<Strategy> make_assigned(Dispatcher& dispatcher, bool when_released);
 // Segments are given to subflows ahead of their windows: when one with room has nothing, or (`ahead`) as a program writes and
 // a kernel binds it, by segments or by `whole_pieces`.
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt);
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt,
+                                       double send_buffer);
 // Everything over every subflow.
 std::unique_ptr<Strategy> make_redundant(Dispatcher& dispatcher);
 

@@ -9,6 +9,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
                                       setup.unsent_limit}),
                  headers, timers, paces, remaining),
       longest_rtt_(setup.longest_rtt),
+      send_buffer_(setup.send_buffer),
       backups_(setup.backups),
       begin_ns_(setup.begin_ns),
       late_draws_(setup.seed, kStreamTimers),
@@ -36,10 +37,11 @@ void SendingEnd::begin() {
     else if (dispatch == Dispatch::kStream)
         strategy_ = make_stream(*this);
     else
-        strategy_ =
-            make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce, longest_rtt_);
+        strategy_ = make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce,
+                                 longest_rtt_, send_buffer_);
     if (strategy_->binds_whole()) note_least();
     wants_acks_ = strategy_->wants_acks();
+    if (wants_acks_) begin_window();
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
@@ -59,7 +61,10 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.delivered_bytes += acked;
     if (joins_wait_) join();
-    if (wants_acks_) strategy_->handle_ack(s, peer_delivered_);
+    if (wants_acks_) {
+        open_window();
+        strategy_->handle_ack(s, peer_delivered_);
+    }
     if (!acked_.empty()) {
         for (const Acked& segment : acked_) {
             if (chunks_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);

@@ -105,6 +105,7 @@ private:
     }
 
     Time longest_rtt_;
+    double send_buffer_;
     bool backups_;
     Time begin_ns_;
     SubflowSet late_ = 0;  // whose pacing lets go, and whose timer has yet to go off

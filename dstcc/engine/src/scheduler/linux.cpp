@@ -70,7 +70,10 @@ private:
             if (double& pace = pace_of(lowest(set)); pace == 0) pace = rate(tcp_of(paths, lowest(set)));
         const int least_linger =
             least(ready, [&](int i) { return queued(paths[static_cast<std::size_t>(i)]) / pace_of(i); });
-        if (full(paths, least_linger)) return false;
+        if (full(paths, least_linger)) {
+            if (kRelease == Release::k6_12) burst_ = 0;
+            return false;
+        }
         const Path& chosen = paths[static_cast<std::size_t>(least_linger)];
         last_ = least_linger;
         burst_ = std::min(kBurst, next.room);

@@ -341,8 +341,7 @@ private:
     static constexpr int kCompressedAcks = 44, kDuplicatesAtOnce = 3;  // tcp_comp_sack_nr, TCP_FASTRETRANS_THRESH
     static constexpr Time kSlackShare = 10;                            // of tcp_comp_sack_delay_ns: _slack_ns
     static constexpr int kBlocksExpected = 2;                          // TCP_SACK_BLOCKS_EXPECTED
-    static constexpr std::int64_t kBeside = 844;   // bytes beside a segment's in memory: 2 KiB and its sk_buff in all
-    static constexpr double kFirstWindow = 65535;  // bytes: all that a SYN's answer can offer
+    static constexpr std::int64_t kBeside = 844;  // bytes beside a segment's in memory: 2 KiB and its sk_buff in all
 
     ConstantsNs constants_;
     Time compressed_ack_;
