@@ -15,14 +15,15 @@ constexpr std::size_t kNone = SIZE_MAX;
 
 class Planned final : public Strategy {
 public:
-    Planned(Dispatcher& d, bool ahead, bool whole_pieces, Time longest_rtt, double send_buffer)
+    Planned(Dispatcher& d, bool ahead, bool whole_pieces, const Program& program)
         : d_(d),
           ahead_(ahead),
           whole_pieces_(whole_pieces),
-          send_buffer_(static_cast<std::int64_t>(send_buffer)),
+          send_buffer_(static_cast<std::int64_t>(program.send_buffer)),
+          most_unsent_(whole_pieces && d.transport().constants.look > 0 ? program.unsent_limit : kInfiniteWindow),
           queues_(d.outlets()),
           copies_(d.outlets()),
-          retransmission_(d, longest_rtt),
+          retransmission_(d, program.longest_rtt),
           busy_(d.bound()) {}
 
     void handle_release(std::uint32_t object) override { d_.wait(object); }
@@ -105,11 +106,12 @@ private:
         return false;
     }
 
-    // No subflow takes more. A program that writes ahead without deadlines fills the connection's send buffer, from which pages
-    // go on whole, whatever wrote them (mptcp_frag_can_collapse_to()).
+    // No subflow takes more. A program that looks and has no deadlines writes what its connection takes: as much as the send
+    // buffer holds and tcp_notsent_lowat allows (mptcp_send_limit()), in pages that are whole, whatever wrote them
+    // (mptcp_frag_can_collapse_to()).
     bool note_written() {
-        if (ahead_ && !d_.deadlines())
-            written_to_ = d_.given() + std::min(send_buffer_ - d_.unacknowledged(), d_.backlog());
+        if (ahead_ && !d_.deadlines() && looks())
+            written_to_ = d_.given() + std::min({send_buffer_ - d_.unacknowledged(), d_.backlog(), most_unsent_});
         return false;
     }
 
@@ -126,7 +128,8 @@ private:
             piece_left_ = 0;
         }
         const std::int64_t mss = d_.transport().mss_bytes;
-        const std::int64_t whole = written ? d_.unsent_bytes(object) : d_.write_left(object);
+        const std::int64_t whole =
+            written ? std::min(d_.unsent_bytes(object), written_to_ - d_.given()) : d_.write_left(object);
         const std::int64_t piece = piece_left_ > 0 ? piece_left_ : std::min(whole, retransmission_.room_for_piece());
         const std::int64_t bytes = !ahead_                          ? std::min(mss, d_.unsent_bytes(object))
                                    : whole_pieces_                  ? piece
@@ -233,9 +236,9 @@ private:
     bool begun_ = false;    // it has one
     bool writing_ = false;  // amid what it hands over at once, which has room or not as a whole
     bool whole_pieces_;
-    std::int64_t send_buffer_, written_to_ = 0;  // bytes; of the stream, what the program has written at least
-    std::vector<std::deque<Cut>> queues_;        // per subflow: segments that it was given
-    std::vector<std::deque<Cut>> copies_;        // what MPTCP's timer repeats, before these
+    std::int64_t send_buffer_, most_unsent_, written_to_ = 0;  // bytes; the last of the stream, written at least
+    std::vector<std::deque<Cut>> queues_;                      // per subflow: segments that it was given
+    std::vector<std::deque<Cut>> copies_;                      // what MPTCP's timer repeats, before these
     Retransmission retransmission_;
     SubflowSet& busy_;                                // those with any
     std::map<std::uint32_t, std::int64_t> segments_;  // the same by layer
@@ -243,9 +246,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt,
-                                       double send_buffer) {
-    return std::make_unique<Planned>(dispatcher, ahead, whole_pieces, longest_rtt, send_buffer);
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, const Program& program) {
+    return std::make_unique<Planned>(dispatcher, ahead, whole_pieces, program);
 }
 
 }  // namespace dstcc

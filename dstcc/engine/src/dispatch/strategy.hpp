@@ -39,10 +39,15 @@ public:
 std::unique_ptr<Strategy> make_stream(Dispatcher& dispatcher);
 // Whole layers: when they are released, or (lanes) when a subflow with room has nothing.
 std::unique_ptr<Strategy> make_assigned(Dispatcher& dispatcher, bool when_released);
+// A program that writes ahead, and its connection's sockets.
+struct Program {
+    Time longest_rtt;           // of light
+    double send_buffer;         // bytes of memory, of each socket
+    std::int64_t unsent_limit;  // tcp_notsent_lowat
+};
 // Segments are given to subflows ahead of their windows: when one with room has nothing, or (`ahead`) as a program writes and
 // a kernel binds it, by segments or by `whole_pieces`.
-std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, Time longest_rtt,
-                                       double send_buffer);
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, bool whole_pieces, const Program& program);
 // Everything over every subflow.
 std::unique_ptr<Strategy> make_redundant(Dispatcher& dispatcher);
 

@@ -8,8 +8,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
                  transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows, setup.send_buffer,
                                       setup.unsent_limit}),
                  headers, timers, paces, remaining),
-      longest_rtt_(setup.longest_rtt),
-      send_buffer_(setup.send_buffer),
+      program_{setup.longest_rtt, setup.send_buffer, setup.unsent_limit},
       backups_(setup.backups),
       begin_ns_(setup.begin_ns),
       late_draws_(setup.seed, kStreamTimers),
@@ -37,8 +36,7 @@ void SendingEnd::begin() {
     else if (dispatch == Dispatch::kStream)
         strategy_ = make_stream(*this);
     else
-        strategy_ = make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce,
-                                 longest_rtt_, send_buffer_);
+        strategy_ = make_planned(*this, dispatch != Dispatch::kPlanned, dispatch == Dispatch::kPlannedAtOnce, program_);
     if (strategy_->binds_whole()) note_least();
     wants_acks_ = strategy_->wants_acks();
     if (wants_acks_) begin_window();

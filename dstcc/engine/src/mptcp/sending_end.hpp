@@ -104,8 +104,7 @@ private:
         if (steps_ != nullptr) steps_->note(now_, s, subflows_[s].sender);
     }
 
-    Time longest_rtt_;
-    double send_buffer_;
+    Program program_;
     bool backups_;
     Time begin_ns_;
     SubflowSet late_ = 0;  // whose pacing lets go, and whose timer has yet to go off
