@@ -218,8 +218,22 @@ def test_a_sample_is_the_seeds_and_within_its_cost() -> None:
 
 
 def test_cells_are_summed_by_control() -> None:
-    table = [["control", "ratio", "z", "kernel", "ratio"], ["bbr", "0.9 *", "-4.1", "1", "7"]]
-    table += [["bbr", "1.05", "–", "1", "7"], ["cubic", "1.000", "+0.2", "1", "7"]]
-    found = fidelity_summary.cells_of(table)
-    assert found == {"bbr": [(0.9, -4.1), (1.05, None)], "cubic": [(1.0, 0.2)]}
-    assert fidelity_summary.summary(found["bbr"]) == ("2", "0.075", "0.100", "1")
+    head = [*fidelity_summary.WHERE, "ratio", "z", "kernel", "ratio", "z"]
+
+    def row(control: str, *numbers: str) -> list[str]:
+        return [control, "10 and up to 9 µs", *"1234567", *numbers]
+
+    rows = [head, row("bbr", "0.9 *", "-4.1", "1", "7", "+1.9"), row("bbr", "1.05", "–", "1", "1.16", "–")]
+    both = list(fidelity_summary.cells_of([*rows, row("cubic", "1.000", "+0.2", "1", "inf", "+2.0")]))
+    assert [(cell.name[0], cell.result.ratio, cell.repeats.ratio) for cell in both[:2]] == [
+        ("bbr", 0.9, 7.0),
+        ("bbr", 1.05, 1.16),
+    ]
+    # near: 1.05 is within 5 %, 7.0 within chance
+    assert fidelity_summary.summary(both[:2]) == ("2", "1", "0.075", "0.100", "1")
+    assert fidelity_summary.summary(both[2:]) == ("1", "1", "0.000", "0.000", "0")
+
+
+def test_each_cell_that_is_apart_has_a_reason_and_each_reason_a_cell() -> None:
+    apart = {cell.why for cells in fidelity_summary.kept().values() for cell in cells} - {None}
+    assert apart == set(fidelity_summary.REASONS.values())

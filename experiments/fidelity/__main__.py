@@ -5,8 +5,7 @@
 
 Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
 runs on the kernel has changed). The table is ``DIR/fidelity.md``. Files of these names that are not its own stay, and
-are exit status 2. Cells and medians beyond the goals are named at the end, and make the exit status 1 unless
-docs/fidelity.md explains them.
+are exit status 2. Cells and medians beyond the goals are named at the end, and make the exit status 1.
 """
 
 from __future__ import annotations

@@ -23,18 +23,6 @@ ALLOWED_MEDIAN = 0.05
 """Of |ratio − 1| of a control's cells without video. BBR's cells have their goal alone."""
 
 
-class Explained(NamedTuple):
-    """A cell beyond the goal whose cause is known."""
-
-    least: float
-    most: float
-    """Of the ratio; outside, the cell misses its goal all the same."""
-    where: str
-    """The words with which docs/fidelity.md begins to explain it."""
-
-
-VEGAS = Cell("saturated", "vegas", 0.1, 1e-4, 2, length_rtts=400)
-EXPLAINED = {VEGAS.name: Explained(0.78, 0.9, "Transfers of 0.1 s")}
 SURE = 3.0
 """|z| from which two means are said to differ: by chance, one cell in 370."""
 CONFIDENCE = 0.975
@@ -126,12 +114,6 @@ class CellRow(NamedTuple):
         return abs(self.deciding.ratio - 1) > ALLOWED.get(self.cell.congestion, ALLOWED_ELSE)
 
     @property
-    def explained(self) -> Explained | None:
-        """Why it misses its goal, where that is known and no more is missed than that."""
-        known = EXPLAINED.get(self.cell.name)
-        return known if known and known.least <= self.deciding.ratio <= known.most else None
-
-    @property
     def apart(self) -> bool:
         """Is it a mission that keeps its goal, but not by chance alone?"""
         played = self.weighted_layers
@@ -149,8 +131,8 @@ def row_of(cell: Cell, simulator: Sequence[Seen], kernel: Sequence[Seen]) -> Cel
 
 
 def misses(rows: Sequence[CellRow]) -> list[str]:
-    """Cells and medians beyond their goals and not explained, in words."""
-    missed = [_in_words(row) for row in rows if row.beyond and not row.explained]
+    """Cells and medians beyond their goals, in words."""
+    missed = [_in_words(row) for row in rows if row.beyond]
     for name in dict.fromkeys(row.cell.congestion for row in rows):
         off = [
             abs(row.deciding.ratio - 1) for row in rows if row.cell.congestion == name and not row.cell.judged
@@ -162,14 +144,7 @@ def misses(rows: Sequence[CellRow]) -> list[str]:
 
 def notices(rows: Sequence[CellRow]) -> list[str]:
     """Cells that a reader should look at though they fail nothing, in words."""
-    explained = [
-        f"beyond the goal, explained in docs/fidelity.md (“{row.explained.where}”): {_in_words(row)}"
-        for row in rows
-        if row.beyond and row.explained
-    ]
-    return explained + [
-        f"within the goal, but not by chance alone: {_in_words(row)}" for row in rows if row.apart
-    ]
+    return [f"within the goal, but not by chance alone: {_in_words(row)}" for row in rows if row.apart]
 
 
 def _in_words(row: CellRow) -> str:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from math import exp, isnan, sqrt
-from pathlib import Path
 
 import pytest
-from dstcc_kernel.source import RELEASES
 
-from experiments.fidelity.cells import Cell, grid
+from experiments.fidelity.cells import Cell
 from experiments.fidelity.compare import (
-    EXPLAINED,
-    VEGAS,
     CellRow,
     Pair,
     Sample,
@@ -106,29 +102,6 @@ def test_a_mission_that_differs_for_certain_is_told_and_fails_nothing() -> None:
         told.startswith("within the goal, but not by chance alone: mission cubic ") and "ratio 1.040" in told
     )
     assert len(misses([certain, chance, beyond])) == 1
-
-
-def vegas_row(ratio: float) -> CellRow:
-    return throughput_row("vegas", ratio)._replace(cell=VEGAS)
-
-
-def test_an_explained_cell_fails_only_where_it_misses_more_than_is_explained() -> None:
-    as_known = vegas_row(0.84)
-    assert as_known.beyond
-    assert [line for line in misses([as_known]) if VEGAS.name in line] == []
-    (told,) = notices([as_known])
-    assert VEGAS.name in told and EXPLAINED[VEGAS.name].where in told
-    for ratio in (0.77, 1.16):
-        worse = vegas_row(ratio)
-        assert any(VEGAS.name in line for line in misses([worse])) and notices([worse]) == []
-
-
-def test_what_is_explained_is_in_the_grid_and_in_the_document() -> None:
-    document = (Path(__file__).parents[3] / "docs/fidelity.md").read_text()
-    names = {cell._replace(kernel=kernel).name for cell in grid() for kernel in RELEASES}
-    for name, explained in EXPLAINED.items():
-        assert name in names
-        assert f"**{explained.where}**" in document
 
 
 def test_a_row_takes_each_quantity_of_its_runs() -> None:

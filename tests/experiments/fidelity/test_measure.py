@@ -82,7 +82,7 @@ def test_a_transfer_is_written_and_read_at_the_programs_looks(monkeypatch: pytes
     cells = (TRANSFER, TRANSFER._replace(links=2), STREAM, LANES)
     constants = [config_of(cell, monkeypatch).transport.constants for cell in cells]
     assert [one.read_s for one in constants] == [0.05, 0.05, 0.0125, 0.0]
-    assert [one.look_s for one in constants] == [0.05, 0.0, 0.0125, 0.0]
+    assert [one.look_s for one in constants] == [0.05, 0.05, 0.0125, 0.0]
 
 
 @pytest.mark.parametrize(("cell", "packets"), [(STREAM, 800), (TRANSFER, 100)])
