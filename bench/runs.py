@@ -116,6 +116,15 @@ def coded_run_cost() -> Measured:
     return _measured(configs, 2)
 
 
+def segment_run_cost() -> Measured:
+    """Layers on lanes under open-loop, at ten times the rates of the day; in the notes those of the day, too."""
+    configs = {
+        f"{faster} times the day's rates": _faster(day_config("open-loop", 4 * 3600), faster)
+        for faster in (10, 1)
+    }
+    return _measured(configs, 2)
+
+
 def week_s() -> Measured:
     """``dstcc emulate``: a week of a laser at 267 Mbit/s under ``ltp``, a billion packets every thirteen hours."""
     with tempfile.TemporaryDirectory() as folder:

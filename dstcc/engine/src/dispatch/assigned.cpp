@@ -100,6 +100,7 @@ private:
 
     // Give a layer to a subflow: whole, and on lanes to the next lane of its link.
     void bind(std::uint32_t object, std::size_t s) {
+        d_.stop(s);  // it may go before the one in front
         d_.set_domain(object, s);
         queues_[s].push_back(object, d_.objects().layer[object]);
         d_.note_assigned(s, d_.unsent_bytes(object));

@@ -10,6 +10,7 @@
 
 #include "core/histogram.hpp"
 #include "core/remaining.hpp"
+#include "core/run.hpp"
 #include "dispatch/chunks.hpp"
 #include "dispatch/layer_queue.hpp"
 #include "dispatch/layer_sending.hpp"
@@ -42,6 +43,9 @@ public:
         int next_lane = 0;
         Time handshake_rtt_ns = -1, confirmed_ns = 0;  // of a join that was answered, and its first ACK to that
         std::deque<Reinjection> reinjections{};
+        // Of a layer whose segments leave by themselves: those that are to, and those that have and are not on the line.
+        Run ahead{}, left{};
+        std::uint32_t going = 0;
     };
     Dispatcher(const TransportConfig& transport, const ObjectsConfig& objects, std::unique_ptr<Scheduler> scheduler,
                LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining);
@@ -132,6 +136,11 @@ public:
     std::int64_t send_new(std::size_t s, std::uint32_t object);  // both; returns the segment's number
     // One segment of a layer after another, for as long as nothing else could have come to be chosen.
     void send_run(std::size_t s, std::uint32_t object);
+    // --- dispatch/runs.cpp: segments that leave by themselves, at the times that the subflow's pace gives, until something
+    // happens there. Whoever looks at the subflow, or does something to it, has them go on so far first.
+    void stop(std::size_t s) {
+        if (contains(going_, s)) stop_going(s);
+    }
     // A further copy of data that another subflow carries too.
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void note_sent_out(std::uint32_t object) {  // the last byte of a layer
@@ -169,8 +178,29 @@ protected:
     void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
     // Where nodes end subflows: what waits for room there asks for it.
     void arm_for_rooms();
+    // What leaves by itself up to and including then has left.
+    void go_on(Time to) {
+        for (SubflowSet set = going_; set != 0; set &= set - 1) go_on(static_cast<std::size_t>(lowest(set)), to);
+    }
+    void go_on(std::size_t s, Time to) {
+        Outlet& subflow = subflows_[s];
+        if (subflow.ahead.count == 0 || subflow.ahead.first > to) return;
+        const std::int64_t before = backlog_;
+        leave(s, to);
+        note_assigned(s, backlog_ - before);
+    }
+    void put_on_line(std::size_t s);
+    void stop_all() {
+        while (going_ != 0) stop_going(static_cast<std::size_t>(lowest(going_)));
+    }
+    // Is there what subflows that are free, or come to be, may take?
+    bool may_offer() const { return ready_ != 0 && anything_to_offer(); }
+    bool goes_on_undisturbed(std::size_t s) const;
 
 private:
+    bool begin_going(std::size_t s, std::uint32_t object);
+    void leave(std::size_t s, Time to);
+    void stop_going(std::size_t s);
     void repair(std::size_t s);
     void repeat(std::size_t s, std::int64_t number);
     void offer_reinjections();
@@ -227,6 +257,10 @@ protected:
     SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0, bound_ = 0;
     SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
     SubflowSet sent_ = 0;    // new segments left on them since finish_all_sending()
+    SubflowSet going_ = 0;   // on which segments leave by themselves
+    bool runs_ = false;      // some may
+    bool copied_ = false;    // data that one subflow carries went over another, too
+    std::int64_t packets_in_runs_ = 0;
 
     LogHistogram waits_;
     std::int64_t planned_payload_ = 0;               // waits at subflows
@@ -266,6 +300,24 @@ inline void Dispatcher::finish_sending(std::size_t s, Outlet& subflow) {
     const bool more = data_waits(s);
     sender.finish_sending(now_, !more, more && !sender.window_open());
     arm_timer(s, subflow);
+}
+
+// The next place in the ordering domain of a layer. One that has none gets the connection's, or the subflow's next lane.
+inline std::uint32_t& Dispatcher::order_of(Outlet& subflow, std::uint32_t object) {
+    std::int32_t& domain = headers_.domain[object];
+    if (domain < 0) {
+        const int lanes = transport_.lanes ? transport_.lanes_per_link : 1;
+        domain = static_cast<std::int32_t>(subflow.next_lane);
+        subflow.next_lane = (subflow.next_lane + 1) % lanes;
+    }
+    return next_order_[static_cast<std::size_t>(domain)];
+}
+
+inline void Dispatcher::note_first(std::size_t s, LayerSending& layer) {
+    if (layer.first_sent_ns >= 0) return;
+    layer.first_sent_ns = now_;
+    layer.subflow = static_cast<std::int16_t>(s);
+    if (first_send_ns_ < 0) first_send_ns_ = now_;
 }
 
 inline void Dispatcher::offer() {

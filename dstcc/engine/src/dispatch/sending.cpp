@@ -78,26 +78,9 @@ void Dispatcher::send_probe(std::size_t s) {
     sender.finish_probe(now_);
 }
 
-// The next place in the ordering domain of a layer. One that has none gets the connection's, or the subflow's next lane.
-inline std::uint32_t& Dispatcher::order_of(Outlet& subflow, std::uint32_t object) {
-    std::int32_t& domain = headers_.domain[object];
-    if (domain < 0) {
-        const int lanes = transport_.lanes ? transport_.lanes_per_link : 1;
-        domain = static_cast<std::int32_t>(subflow.next_lane);
-        subflow.next_lane = (subflow.next_lane + 1) % lanes;
-    }
-    return next_order_[static_cast<std::size_t>(domain)];
-}
-
-inline void Dispatcher::note_first(std::size_t s, LayerSending& layer) {
-    if (layer.first_sent_ns >= 0) return;
-    layer.first_sent_ns = now_;
-    layer.subflow = static_cast<std::int16_t>(s);
-    if (first_send_ns_ < 0) first_send_ns_ = now_;
-}
-
 // One segment of a layer after another, for as long as nothing else could have come to be chosen.
 void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
+    if (runs_ && begin_going(s, object)) return;
     Outlet& subflow = subflows_[s];
     LayerSending& layer = layers_[object];
     const std::int64_t payload = objects_.payload_bytes[object], before = layer.offset;
@@ -221,6 +204,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 
 // A further copy of data that another subflow carries too (reinjection, redundancy).
 void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+    copied_ = true;
     const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
     insert(sent_, s);
     note_again(s, {object, order, bytes});
@@ -230,6 +214,7 @@ void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t or
 }
 
 void Dispatcher::give_up(std::uint32_t object) {
+    stop_all();  // what builds on it goes no more
     layers_[object].given_up = true;
     backlog_ -= unsent_bytes(object);
     layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] -= objects_.payload_bytes[object];

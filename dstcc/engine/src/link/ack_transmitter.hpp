@@ -41,9 +41,15 @@ public:
                 wire_->put_ack(arrivals.first, first.one_way_ns + place * each.stamp_spacing, first.delivered);
             fill(first, sender, packet);
             packet.cumulative += static_cast<std::uint32_t>(place * each.acknowledges);
+            if (!wire_->beside_.stamps) packet.echo_ns += place * each.stamp_spacing;
+            if (first.sacks > 0) {
+                SackBlocks& blocks = wire_->blocks_.emplace_back();
+                fill(first, blocks);
+                blocks.end[0] += static_cast<std::uint32_t>(place * each.lengthens);
+            }
             if (arrivals.count == 1) continue;
             packet.kind = kRun;
-            wire_->put_run({arrivals.count, arrivals.spacing, each.stamp_spacing, each.acknowledges});
+            wire_->put_run({arrivals.count, arrivals.spacing, each.stamp_spacing, each.acknowledges, each.lengthens});
         }
     }
 

@@ -72,11 +72,12 @@ struct AckPacket {
 };
 static_assert(sizeof(AckPacket) == 24, "the memory budget counts on it");
 
-// ACKs at equal distances, each of which acknowledges as many more as the others, and was sent as it came.
+// ACKs at equal distances, each of which acknowledges as many more as the others, in order or in its first block, and was sent as it
+// came. What goes on with them is their stamps, or without those the times that they echo.
 struct AckRun {
     std::int64_t count;
     Time spacing, stamp_spacing;
-    std::uint32_t acknowledges;
+    std::uint32_t acknowledges, lengthens = 0;
 };
 
 constexpr int kSackBlocks = 3;  // in an ACK, at most: as many as fit beside timestamps (RFC 2018)

@@ -55,7 +55,8 @@ public:
         down_->transmit(times, first.bytes + header_bytes, passage);
         for (const auto& [place, arrivals] : passage.arrive)
             wire_->join(arrivals.first, times.at(place), first.number + static_cast<std::uint32_t>(place), first.object,
-                        first.order, first.bytes, first.sender, {arrivals.count, times.spacing, arrivals.spacing});
+                        first.order + wire_->order_step_ * static_cast<std::uint32_t>(place), first.bytes, first.sender,
+                        {arrivals.count, times.spacing, arrivals.spacing});
         return passage.waits;
     }
     // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.

@@ -46,6 +46,8 @@ public:
 
     // Data packets that are alike are one record.
     void set_joining() { joins_ = true; }
+    // Packets of a run have their places one after another in an ordering domain, and not all the same.
+    void set_ordered(bool ordered) { order_step_ = ordered; }
 
     // The packet that arrives next; it lies there until it is popped.
     const DataPacket& front_data() { return data_.front(); }
@@ -70,8 +72,11 @@ public:
         front.arrive_ns += count * run.spacing;
         front.sent_ns += count * run.sent_spacing;
         front.number += static_cast<std::uint32_t>(count);
+        front.order += order_step_ * static_cast<std::uint32_t>(count);
         return front.arrive_ns;
     }
+    // When what follows that record arrives; kNever: nothing does.
+    Time arrival_behind() const { return nth_arrival(2); }
     // Packets that arrive by then, or are one record with such.
     std::int64_t arriving(Time until) const {
         std::int64_t packets = 0, run = data_runs_.begin();
@@ -116,6 +121,7 @@ public:
     }
     // The ACK that arrives next, what travels beside it, and as many as are one record with it; of these, so many are taken.
     const AckPacket& front_ack() { return acks_.front(); }
+    bool answers() const { return !acks_.empty(); }
     Time front_stamp() { return stamps_.front(); }
     std::int64_t front_delivered() { return delivered_.front(); }
     AckRun front_acks() { return acks_.front().kind == kRun ? ack_runs_.front() : AckRun{1, 0, 0, 0}; }
@@ -128,15 +134,18 @@ public:
             if (run.count > 0) {
                 front.arrive_ns += count * run.spacing;
                 front.cumulative += static_cast<std::uint32_t>(count * run.acknowledges);
-                stamps_.front() += count * run.stamp_spacing;
+                (beside_.stamps ? stamps_.front() : front.echo_ns) += count * run.stamp_spacing;
+                if (run.lengthens > 0) blocks_.front().end[0] += static_cast<std::uint32_t>(count * run.lengthens);
                 return answers_.set(head_, front.arrive_ns);
             }
             ack_runs_.pop_front();
         }
+        if (front.sacks > 0) take_blocks();
         take_ack();
-        take_stamp();
-        take_delivered();
+        if (beside_.stamps) take_stamp();
+        if (beside_.delivered) take_delivered();
     }
+    const SackBlocks& front_blocks() { return blocks_.front(); }
     const Beside& beside() const { return beside_; }
     Time take_stamp() { return take(stamps_); }
     std::int64_t take_delivered() { return take(delivered_); }
@@ -245,8 +254,9 @@ private:
             const auto goes_on = [&](const PacketRun& of) {
                 return of.count == 1 || (spacing == of.spacing && sent_spacing == of.sent_spacing);
             };
-            if (last.object == object && last.order == order && last.bytes == bytes &&
-                last.number + static_cast<std::uint32_t>(run.count) == number && goes_on(run) && goes_on(more)) {
+            const auto packets = static_cast<std::uint32_t>(run.count);
+            if (last.object == object && last.order + order_step_ * packets == order && last.bytes == bytes &&
+                last.number + packets == number && goes_on(run) && goes_on(more)) {
                 data_in_runs_ += more.count;
                 if (last.pushed == 0) {
                     last.pushed = 1;
@@ -305,6 +315,7 @@ private:
     QuickHeads arrivals_, answers_;
     std::size_t head_;
     bool observed_ = false, joins_ = false;
+    std::uint32_t order_step_ = 0;
     Beside beside_;
     WireObservers observers_;
     std::map<std::int64_t, int> drops_;  // LinkConfig::drops still to come

@@ -33,6 +33,26 @@ bool some_link_ends(const EngineConfig& config) {
     return false;
 }
 
+ControlSetup setup_of(const EngineConfig& config, const TcpState& tcp, std::size_t link, const Link& on, int sharers) {
+    return control_setup(config, tcp, link, sharers, on.down.slot_ns(),
+                         on.up.service_ns(static_cast<std::uint32_t>(config.transport.header_bytes)));
+}
+
+// Each link is one subflow's alone, whose control heeds nothing that comes back.
+bool all_alone(const EngineConfig& config, const std::vector<Link>& links) {
+    if (config.transport.make_control) return false;  // somebody's own
+    for (std::size_t l = 0; l < links.size(); ++l) {
+        const LinkConfig& on = config.links[l];
+        if (links[l].network != nullptr || on.subflows != 1 || !on.flows.empty() || !on.cross_traffic.empty() ||
+            !on.drops.empty())
+            return false;
+        const TcpState tcp = initial_state(config, l);
+        const auto control = own_control(config.transport, setup_of(config, tcp, l, links[l], 1));
+        if (control->deaf_until(0) != kNever || control->wants_sends()) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 // ----------------------------------------------------------------------------------------------------- setting up
@@ -52,10 +72,10 @@ Connection::Connection(const EngineConfig& config, std::vector<Link>& links, con
     : config_(config),
       remaining_(config.objects.size()),
       headers_(config.objects.size()),
-      sending_(
-          {config.transport, config.objects, config.seed, config.slot_ns, count_subflows(config), unsent_limit(config),
-           socket_buffer(config), longest_rtt(config), some_link_ends(config), config.begin_ns, config.ledger},
-          headers_, places.timers, places.paces, places.last, remaining_),
+      sending_({config.transport, config.objects, config.seed, config.slot_ns, count_subflows(config),
+                unsent_limit(config), socket_buffer(config), longest_rtt(config), some_link_ends(config),
+                config.begin_ns, config.ledger, runs_allowed() && !config.trace && all_alone(config, links)},
+               headers_, places.timers, places.paces, places.last, remaining_),
       receiving_(config.objects, headers_, sending_.domains(), config.transport.header_bytes, places.answers,
                  remaining_, time_between_reads(config.transport)) {
     wires_.reserve(links.size());  // transmitters point at them
@@ -79,9 +99,7 @@ void Connection::add(std::size_t link, const Link& on, const ContactPlan& plan) 
     const bool ends_at_node = split_ && split_->last(link) != nullptr;  // and so is plain TCP
     tcp.option_bytes = ends_at_node ? 0 : static_cast<std::uint32_t>(transport.option_bytes);
     auto control =
-        own_control(transport, control_setup(split_ ? split_->near() : config_, tcp, link, sharers_of(config_, link),
-                                             on.down.slot_ns(),
-                                             on.up.service_ns(static_cast<std::uint32_t>(transport.header_bytes))));
+        own_control(transport, setup_of(split_ ? split_->near() : config_, tcp, link, on, sharers_of(config_, link)));
     sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plan, link});
     if (ends_at_node) {
         sending_.bound_by_node(split_->share(link));
@@ -106,6 +124,8 @@ void Connection::begin(PacketLog* log) {
     for (Wire& wire : wires_)
         wire.carry_beside({stamps, sending_.wants_deliveries() || config_.transport.receive_buffer_bytes != 0});
     if (split_) split_->carry(stamps);
+    runs_ = sending_.may_go() && !stamps;
+    for (Wire& wire : wires_) wire.set_ordered(runs_);
 }
 
 void Connection::watch(Watch* watch) {
@@ -120,9 +140,27 @@ void Connection::watch(Watch* watch) {
 [[gnu::always_inline]] inline Time Connection::receive(Time at, std::size_t link) {
     if (__builtin_expect(split_ != nullptr, 0)) return receive_over_nodes(at, link);
     Wire& wire = wires_[link];
+    if (runs_) return receive_run(at, wire);
     const DataPacket& packet = wire.front_data();
     if (plain_ || on_unusual_data(at, wire, packet)) receiving_.handle_data(at, packet);
     return wire.pop_data();
+}
+
+Time Connection::receive_run(Time at, Wire& wire) {
+    DataPacket packet = wire.front_data();
+    packet.pushed = 0;  // no write ends here
+    PacketRun run = wire.front_run();
+    // Nothing ends the trial meanwhile, and nothing that came over another link belongs between them.
+    const bool alone = !sending_.drops_late() || sending_.released() < config_.objects.size();
+    if (alone && !sending_.copied() && packet.bytes > 0) {
+        const std::int64_t count = Run{at, run.spacing, run.count}.until(known_until_);
+        const Time next = count < run.count ? at + count * run.spacing : wire.arrival_behind();
+        run.count = count;
+        if (const std::int64_t taken = receiving_.handle_run(packet, run, next, known_until_); taken > 0)
+            return wire.pop_data(taken);
+    }
+    receiving_.handle_data(at, packet);
+    return wire.pop_data(1);
 }
 
 [[gnu::noinline]] Time Connection::receive_over_nodes(Time at, std::size_t head) {
@@ -145,6 +183,17 @@ void Connection::watch(Watch* watch) {
 // An acknowledgement arrives at its sender.
 [[gnu::always_inline]] inline void Connection::handle_quick(Time now, std::size_t link) {
     Wire& wire = wires_[link];
+    if (runs_ && (wire.front_ack().kind == kRun || wire.front_ack().sacks > 0)) {
+        if (hear_runs(wire)) return;
+        const AckPacket packet = wire.front_ack();
+        AckBlocks ack;
+        ack.cumulative = widen(sending_.subflow(packet.sender).sender.tcp().snd_una, packet.cumulative);
+        ack.echo_ns = packet.echo_ns;
+        ack.duplicate = packet.kind == kDuplicate;
+        if (packet.sacks > 0) read_blocks(ack, wire.front_blocks(), packet.sacks);
+        wire.pop_acks(1);
+        return sending_.handle_ack(now, packet.sender, ack);
+    }
     const AckPacket packet = wire.take_ack();
     const std::size_t s = packet.sender;
     const bool syn = packet.kind == kSyn;
@@ -165,6 +214,25 @@ void Connection::watch(Watch* watch) {
     AckBlocks ack = read_ack(wire, packet, sending_.subflow(s).sender.tcp().snd_una, one_way);
     if (log_ != nullptr) log_->ack_arrived(now, s, ack.cumulative, ack.sack, ack.sacks, false);
     sending_.handle_ack(now, s, ack);
+}
+
+// ACKs of a wire, as many as only count; false if the first one does not.
+bool Connection::hear_runs(Wire& wire) {
+    bool heard = false;
+    for (const Time until = sending_.counts_until(heard_until_);;) {
+        const AckPacket& packet = wire.front_ack();
+        if (packet.sacks == 0 || packet.kind == kDuplicate) return heard;
+        const AckRun run = wire.front_acks();
+        AckBlocks ack;
+        ack.cumulative = widen(sending_.subflow(packet.sender).sender.tcp().snd_una, packet.cumulative);
+        read_blocks(ack, wire.front_blocks(), packet.sacks);
+        const Run times{packet.arrive_ns, run.spacing, run.count};
+        const std::int64_t count = sending_.hear_run(packet.sender, ack, times, run.lengthens, until);
+        if (count == 0) return heard;
+        heard = true;
+        wire.pop_acks(count);
+        if (count < run.count || !wire.answers()) return true;
+    }
 }
 
 void Connection::handle_slot(Time now) {
@@ -225,6 +293,7 @@ void Connection::add_to(TransportStats& stats) const {
     stats.retransmitted_payload_bytes = sending_.repeated_payload();
     stats.sent_payload_bytes = sending_.new_payload() + sending_.repeated_payload();
     stats.data_packets = sending_.data_packets();
+    stats.run_packets = sending_.packets_in_runs();
     stats.queue_p95_s = sending_.waits().quantile(0.95) / kNsPerS;
     stats.first_send_s = seconds_or_nan(sending_.first_send_ns());
     stats.arrived_payload_bytes = receiving_.arrived_payload();

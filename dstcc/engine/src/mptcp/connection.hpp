@@ -43,6 +43,11 @@ public:
         return !sending_.drops_late() || sending_.all_sent() ? kNever : config_.objects.release_ns.back() - 1;
     }
     static constexpr bool kRuns = false;
+    void put_until(Time to) { sending_.put_until(to); }
+    bool goes_on() const { return sending_.goes_on(); }
+    bool goes() const { return runs_; }
+    void know_until(Time to) { known_until_ = to; }
+    void hear_until(Time to) { heard_until_ = to; }
     bool finished() const { return remaining_.layers_ == 0; }
     Time open_until() const {
         if (sending_.all_sent()) return -1;
@@ -75,6 +80,8 @@ private:
     void add(std::size_t link, const Link& on, const ContactPlan& plan);
     bool on_unusual_data(Time at, Wire& wire, const DataPacket& packet);
     Time receive_over_nodes(Time at, std::size_t head);
+    Time receive_run(Time at, Wire& wire);
+    bool hear_runs(Wire& wire);
 
     const EngineConfig& config_;
     Remaining remaining_;
@@ -87,6 +94,8 @@ private:
     Sampler sampler_;
     PacketLog* log_ = nullptr;
     bool plain_ = true;  // neither a trace nor scripted drops
+    bool runs_ = false;  // segments and ACKs may go in them
+    Time known_until_ = -1, heard_until_ = -1;
 };
 
 extern template class Trial<Connection>;

@@ -20,6 +20,33 @@ void ReceivingEnd::look_up(Receiver& receiver, std::uint32_t object) {
     receiver.domain = &domains_[static_cast<std::size_t>(headers_.domain[object])];
 }
 
+std::int64_t ReceivingEnd::handle_run(const DataPacket& first, const PacketRun& run, Time next, Time until) {
+    Receiver& to = receivers_[first.sender];
+    if (!headers_.shared.empty() || (domains_.size() == 1 && receivers_.size() > 1)) return 0;
+    if (first.object != to.object) look_up(to, first.object);
+    return answering_.handle_run(first.sender, to, first, run, next, until, delivered_payload_, [&](const Run& come) {
+        const std::int64_t bytes = come.count * first.bytes;
+        if (come.count > 1 && to.layer->delivered_bytes + bytes >= to.payload_bytes) return false;
+        using Place = OrderingDomain::Place;
+        const Place place = to.domain->handle_run(first.order, first.object, first.bytes, come);
+        if (place == Place::kDuplicate) return false;
+        arrived_payload_ += bytes;
+        if (to.layer->first_ns < 0) to.layer->first_ns = come.first;
+        if (place == Place::kHeld) {
+            hol_payload_ += bytes;
+        } else {
+            delivered_payload_ += bytes;
+            to.layer->delivered_bytes += bytes;
+            last_delivery_ns_ = std::max(last_delivery_ns_, come.last());
+            if (to.layer->delivered_bytes == to.payload_bytes) {
+                now_ = come.first;
+                complete(first.object);
+            }
+        }
+        return true;
+    });
+}
+
 void ReceivingEnd::complete(std::uint32_t object) {
     DSTCC_CHECK(layers_[object].delivered_bytes == objects_.payload_bytes[object], "bytes are delivered once");
     layers_[object].complete_ns = now_;

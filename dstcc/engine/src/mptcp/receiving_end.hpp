@@ -26,6 +26,8 @@ public:
     }
 
     void handle_data(Time now, const DataPacket& packet);
+    // Of a run, the first of which is given, and behind which nothing comes before `next`, as many as are alike, up to `until`.
+    std::int64_t handle_run(const DataPacket& first, const PacketRun& run, Time next, Time until);
     void handle_timer(Time now, std::size_t receiver) {  // of a delayed ACK
         answering_.handle_timer(now, receiver, receivers_[receiver], delivered_payload_);
     }
@@ -97,7 +99,7 @@ private:
     if (place == Place::kHeld)
         hol_payload_ += packet.bytes;
     else
-        last_delivery_ns_ = now_;
+        last_delivery_ns_ = std::max(last_delivery_ns_, now_);
     headers_.each({packet.order, packet.object, packet.bytes}, [&](std::uint32_t object, std::uint16_t) {
         LayerArrival& layer = object == packet.object ? *from.layer : layers_[object];
         if (layer.first_ns < 0) layer.first_ns = now_;

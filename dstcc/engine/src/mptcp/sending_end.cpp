@@ -17,6 +17,7 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);
     if (transport_.scheduler == kAgentPolicies) chunks_ = std::make_unique<ChunkManager>(objects_);
+    runs_ = setup.runs;
     if (setup.ledger) ledger_ = std::make_unique<Acknowledged>(next_order_.size(), headers_);
 }
 
@@ -40,6 +41,10 @@ void SendingEnd::begin() {
     if (strategy_->binds_whole()) note_least();
     wants_acks_ = strategy_->wants_acks();
     if (wants_acks_) begin_window();
+    const bool waits = may_wait_ && dispatch != Dispatch::kPinned;
+    runs_ = runs_ && transport_.lanes && strategy_->binds_whole() && !waits && !wants_acks_ && !wants_feedback_ &&
+            !deadline_order_ && !chunks_ && !ledger_ && !bounded_ && !writes_what_fits_ && rooms_.empty() &&
+            transport_.constants.timer_late == 0;
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
@@ -52,6 +57,7 @@ void SendingEnd::begin() {
 
 void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     if (__builtin_expect(late_ != 0, 0)) run_late_paces(now);
+    if (going_ != 0) go_on_before(now);
     now_ = now;
     Outlet& subflow = subflows_[s];
     const bool was_stale = subflow.sender.stale();
@@ -72,9 +78,36 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     }
     if (wants_feedback_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) erase(stale_, s);
+    if (contains(going_, s)) {
+        if (goes_on_undisturbed(s)) return arm_timer(s);
+        stop(s);
+    }
     pump(s);
+    look_at_going();
     arm_own_timer();
     log_step(s);
+}
+
+Time SendingEnd::counts_until(Time until) const {
+    if (may_offer() || joins_wait_) return -1;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) until = std::min({until, timers_.at(s) - 1, paces_.at(s) - 1});
+    return until;
+}
+
+std::int64_t SendingEnd::hear_run(std::size_t s, const AckBlocks& first, Run times, std::int64_t each, Time until) {
+    times.count = times.until(std::min(until, timers_.at(s) - 1));
+    if (times.count == 0) return 0;
+    Outlet& subflow = subflows_[s];
+    const Subflow::Counted counted = subflow.sender.count_lengthening(first, times, each);
+    if (counted.acks == 0) return 0;
+    now_ = times.at(counted.acks - 1);
+    subflow.delivered_bytes += counted.bytes;
+    if (counted.timer < timers_.at(s)) timers_.set(s, counted.timer);
+    if (contains(going_, s) && !goes_on_undisturbed(s)) {
+        go_on(s, now_);
+        stop(s);
+    }
+    return counted.acks;
 }
 
 // MPTCP's, where a scheduler is Linux's.
@@ -114,6 +147,8 @@ void SendingEnd::acknowledge(Outlet& subflow) {
 // `syn_ns`: when the packet that was answered left, as its timestamp says (RFC 7323). A subflow that joins sends once its ACK is
 // acknowledged in turn (RFC 8684 section 3.2; __mptcp_subflow_active() of net/mptcp/protocol.h), a second round trip after its SYN.
 void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
+    go_on_before(now);
+    stop_all();
     now_ = now;
     Outlet& subflow = subflows_[s];
     TcpState& tcp = subflow.sender.tcp();
@@ -162,6 +197,7 @@ void SendingEnd::ask_for_room(std::size_t s) {
 }
 
 void SendingEnd::handle_timer(Time now, std::size_t s) {
+    go_on(now - 1);
     now_ = now;
     Outlet& subflow = subflows_[s];
     timers_.set(s, kNever);
@@ -171,7 +207,9 @@ void SendingEnd::handle_timer(Time now, std::size_t s) {
         return arm_timer(s);
     }
     if (contains(outage_, s) && rest(s, subflow)) return;
-    switch (subflow.sender.handle_timer(now_)) {
+    const TimerResult result = subflow.sender.handle_timer(now_);
+    if (result != TimerResult::kNothing) stop_all();
+    switch (result) {
         case TimerResult::kNothing:
             return arm_timer(s);
         case TimerResult::kProbe:
@@ -184,6 +222,7 @@ void SendingEnd::handle_timer(Time now, std::size_t s) {
             break;
     }
     pump(s);
+    look_at_going();
     arm_own_timer();
     log_step(s);
 }
@@ -199,6 +238,11 @@ void SendingEnd::run_late_paces(Time now) {
 }
 
 void SendingEnd::handle_pace(Time now, std::size_t s) {
+    if (going_ != 0) {
+        for (std::size_t i = 0; i < subflows_.size(); ++i)
+            if (contains(going_, i)) go_on(i, i <= s ? now : now - 1);
+        stop(s);
+    }
     now_ = now;
     const auto most = static_cast<double>(transport_.constants.timer_late);
     if (most > 0 && !contains(late_, s)) {
@@ -207,6 +251,7 @@ void SendingEnd::handle_pace(Time now, std::size_t s) {
     }
     erase(late_, s);
     pump(s);
+    look_at_going();
     arm_own_timer();
     if (paces_.at(s) <= now_) paces_.set(s, kNever);
 }
@@ -229,6 +274,7 @@ void SendingEnd::on_timeout(std::size_t s) {
 }
 
 Time SendingEnd::handle_release(Time now) {
+    go_on(now);
     now_ = now;
     const auto& release = objects_.release_ns;
     while (released_ < release.size() && release[released_] <= now_) {
@@ -245,12 +291,15 @@ Time SendingEnd::handle_release(Time now) {
         if (pushed) subflows_[s].sender.push();
         pushed ? pump(s) : finish_sending(s, subflows_[s]);
     }
+    look_at_going();
     if (!rooms_.empty()) arm_for_rooms();
     arm_own_timer();
     return released_ < release.size() ? release[released_] : kNever;
 }
 
 void SendingEnd::handle_slot(Time now) {
+    go_on(now);
+    stop_all();
     now_ = now;
     refresh_delays();
     drop_expired();

@@ -28,6 +28,7 @@ public:
         bool backups;               // some link has an outage without end
         Time begin_ns;              // of the first handshakes
         bool ledger;                // keep what is acknowledged of each layer
+        bool runs;                  // each subflow has a line of its own, on which segments may go by themselves
     };
     // `headers`: what its segments say of their layers.
     SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
@@ -56,6 +57,20 @@ public:
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
     void handle_own_timer(Time now);
+    // What leaves up to and including then is on the line. Before then nothing happens to it.
+    void put_until(Time to) {
+        go_on(to);
+        for (SubflowSet set = going_; set != 0; set &= set - 1) put_on_line(static_cast<std::size_t>(lowest(set)));
+    }
+    bool goes_on() const { return going_ != 0; }
+    bool may_go() const { return runs_; }
+    bool copied() const { return copied_; }
+    // Up to then, which is before a given time, what comes back to a subflow is of no matter to others.
+    Time counts_until(Time until) const;
+    // ACKs at those times, each of which lengthens the first block by so many as the first of them says or `each`: how many of them, up to
+    // a time, only count.
+    std::int64_t hear_run(std::size_t s, const AckBlocks& first, Run times, std::int64_t each, Time until);
+    std::int64_t packets_in_runs() const { return packets_in_runs_; }
     bool wants_deliveries() const { return wants_acks_; }  // each ACK says how much was delivered in order
 
     // --- steered from outside (mptcp/steering.cpp), slot by slot
@@ -69,7 +84,12 @@ public:
 
     // --- for observers
     // Layers whose last byte is sent from now on are noted there.
-    void watch(std::vector<std::uint32_t>* sent_out) { sent_out_ = sent_out; }
+    void watch(std::vector<std::uint32_t>* sent_out) {
+        sent_out_ = sent_out;
+        if (sent_out == nullptr) return;
+        stop_all();
+        runs_ = false;
+    }
     void log_steps(StepLog* steps) { steps_ = steps; }
     std::size_t subflows() const { return subflows_.size(); }
     const SendingEndpoint& subflow(std::size_t s) const { return subflows_[s]; }
@@ -92,6 +112,17 @@ private:
     void ask_for_room(std::size_t s);
     void run_late_paces(Time now);
     void on_timeout(std::size_t s);
+    // Does some timer go off now? At one instant it does before a pace lets go, and so does what comes in.
+    bool timer_goes_off(Time now) const {
+        for (std::size_t s = 0; s < subflows_.size(); ++s)
+            if (timers_.at(s) == now) return true;
+        return false;
+    }
+    void go_on_before(Time now) { go_on(timer_goes_off(now) ? now - 1 : now); }
+    // What goes on by itself must not be what others wait for.
+    void look_at_going() {
+        if (going_ != 0 && may_offer()) stop_all();
+    }
     bool joins(std::size_t s) const { return s > 0 && !transport_.lanes; }
     void join();
     void confirm(std::size_t s);

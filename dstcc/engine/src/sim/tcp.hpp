@@ -8,6 +8,11 @@
 
 namespace dstcc {
 
+inline void read_blocks(AckBlocks& ack, const SackBlocks& blocks, int sacks) {
+    for (int i = 0; i < sacks; ++i) ack.sack[i] = {ack.cumulative + blocks.begin[i], ack.cumulative + blocks.end[i]};
+    ack.sacks = sacks;
+}
+
 // The ACK that a packet is, for a sender whose oldest segment in flight is `una`. What travels beside it but its blocks is read.
 [[gnu::always_inline]] inline AckBlocks read_ack(Wire& wire, const AckPacket& packet, std::int64_t una, Time one_way) {
     AckBlocks ack;
@@ -15,12 +20,7 @@ namespace dstcc {
     ack.cumulative = widen(una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
     ack.duplicate = packet.kind == kDuplicate;
-    if (packet.sacks > 0) {
-        const SackBlocks blocks = wire.take_blocks();
-        for (int i = 0; i < packet.sacks; ++i)
-            ack.sack[i] = {ack.cumulative + blocks.begin[i], ack.cumulative + blocks.end[i]};
-        ack.sacks = packet.sacks;
-    }
+    if (packet.sacks > 0) read_blocks(ack, wire.take_blocks(), packet.sacks);
     return ack;
 }
 

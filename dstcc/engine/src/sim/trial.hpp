@@ -19,6 +19,10 @@
 //   kAhead, apart_until()                whether its receiving end may go ahead, and until when; else all is in the order of time
 //   kRuns, run_on(until), take_until(to) whether an end goes on by itself, up to a time before which nothing else happens to it; until
 //                                        when the receiving end then has, -1: not; it may come less far, and say so in `to`
+//   put_until(to), goes_on(), goes()     if it has them: segments leave its sending end by themselves, now or ever, and are not on the line
+//                                        yet; what leaves up to a time, before which nothing else happens there, is then
+//   know_until(to), hear_until(to)       with these: its receiving end has all that comes by then under way; at its sending end nothing but
+//                                        what comes back and its own heads do happens by then
 //   finished(), judge(now)               all was delivered or given up; judge() looks where that takes time
 //   open_until()                         until when it certainly is not, however far nodes go ahead; -1: not known
 //   samples, object, add_to(stats), bytes, packets, data_under_way, acks_under_way, check   for observers
@@ -26,6 +30,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "core/memory_watch.hpp"
@@ -36,6 +41,11 @@
 #include "sim/flows.hpp"
 
 namespace dstcc {
+
+template <class Ends, class = void>
+struct GoesOn : std::false_type {};
+template <class Ends>
+struct GoesOn<Ends, std::void_t<decltype(&Ends::put_until)>> : std::true_type {};
 
 template <class Ends>
 class Trial {
@@ -192,6 +202,7 @@ bool Trial<Ends>::run_until(Time until, bool (*interrupted)()) {
             if (interrupted != nullptr && interrupted()) over_ = true;
         }
     }
+    if constexpr (GoesOn<Ends>::value) ends_.put_until(over_ ? now_ : finished() ? finish_ns_ - 1 : end);
     now_ = std::max(now_, finish_ns_);
     if (!over() && end < kNever) now_ = end;
     if (now_ >= config_.duration_ns) over_ = true;
@@ -239,6 +250,8 @@ template <class Ends>
 template <class Ends>
 [[gnu::always_inline]] inline void Trial<Ends>::on_quick(std::size_t head) {
     const std::size_t own = heads_.of_transport.sending;
+    if constexpr (GoesOn<Ends>::value)
+        if (ends_.goes()) ends_.hear_until(alone_until());
     __builtin_expect(head < own, 1) ? ends_.handle_quick(now_, head) : flows_.handle_quick(now_, head - own);
 }
 
@@ -258,13 +271,30 @@ bool Trial<Ends>::catch_up(Time next, Time end) {
     } else {
         const Time limit =
             std::min({heads_.sending.at_idle(heads_.slot()), end, config_.trace ? -1 : ends_.apart_until()});
-        const Time heard = later(receiving_next(), least_up_ns_);  // what comes in may be before what is next
-        if (std::min(next, end) > limit) return receive(std::min({next, end, heard}));
+        Time heard = kNever;  // what comes in may be before what is next
+        if constexpr (GoesOn<Ends>::value) {
+            if (ends_.goes_on()) {
+                ends_.put_until(std::min({received_until_, next - 1, end}));
+                heard = later(received_until_, least_down_ns_ + least_up_ns_ + 1);
+                heard = std::min(heard, later(receiving_next(), least_up_ns_));
+                ends_.put_until(std::min({heard - 1, next - 1, end}));
+            }
+        }
+        heard = std::min(heard, later(receiving_next(), least_up_ns_));
+        if (std::min(next, end) > limit) {
+            const Time by = std::min({next, end, heard});
+            if constexpr (GoesOn<Ends>::value) ends_.know_until(by);
+            if (receive(by)) return true;
+            if (by == std::min(next, end)) return false;
+            received_until_ = by;
+            return true;
+        }
         Time to = std::min(later(std::min(next, heard), least_down_ns_), limit);
         if constexpr (Ends::kRuns) {
             if (const Time last = ends_.take_until(to); last >= 0) received_until_ = last;
             if (finished()) finish_ns_ = received_until_;
         }
+        if constexpr (GoesOn<Ends>::value) ends_.know_until(to);
         while (!finished() && receive(to)) {}
         received_until_ = std::max(received_until_, to);
         return true;

@@ -36,6 +36,12 @@ public:
         send_ack(now, i, to, delivered);
     }
 
+    // Segments that come behind an open hole at equal distances, at first that one; ACKs go back when their timers go off. How many are
+    // taken, with their ACKs: nothing else comes by `until`, and nothing behind them before `next`.
+    template <class Take>
+    std::int64_t handle_run(std::size_t i, ReceivingEndpoint& to, const DataPacket& first, PacketRun run, Time next,
+                            Time until, std::int64_t delivered, Take&& take);
+
     // Unasked: what there is room for.
     void tell_window(Time now, std::size_t i, const ReceivingEndpoint& to, std::int64_t delivered) const {
         answer_syn(now, i, to, now, delivered);
@@ -69,6 +75,32 @@ private:
                 {ack.cumulative, ack.echo_ns, ack.sack, ack.sacks, ack.duplicate ? kDuplicate : kPlain, to.one_way_ns,
                  delivered},
                 bytes);
+}
+
+template <class Take>
+std::int64_t Answering::handle_run(std::size_t i, ReceivingEndpoint& to, const DataPacket& first, PacketRun run,
+                                   Time next, Time until, std::int64_t delivered, Take&& take) {
+    if (run.count == 1) run.spacing = to.receiver.compressed_ack() + 1;
+    const auto [share, wait] = to.receiver.share_ack(widen(to.receiver.next(), first.number), run.spacing);
+    if (share == 0) return 0;
+    Run acks{first.arrive_ns + wait, share * run.spacing, run.count / share};
+    const bool all = acks.count * share == run.count;
+    acks.count = acks.until(until);
+    if (acks.count == 0) return 0;
+    if (all && acks.count * share == run.count && next <= acks.last() && --acks.count == 0) return 0;
+    const std::int64_t taken = acks.count * share;
+    const Run arrivals{first.arrive_ns, run.spacing, taken};
+    if (!take(arrivals)) return 0;
+    const SubflowReceiver::Ack ack =
+        to.receiver.answer_behind_hole(taken, share, first.sent_ns + (share - 1) * run.sent_spacing);
+    const std::uint32_t bytes =
+        header_bytes_ + static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
+    to.out.send(acks, first_ + i,
+                {ack.cumulative, ack.echo_ns, &to.receiver.block(0), ack.sacks, kPlain, to.one_way_ns, delivered},
+                {acks.count, 0, share * run.sent_spacing, 0, static_cast<std::uint32_t>(share)}, bytes);
+    to.receiver.lengthen_block();
+    to.one_way_ns = arrivals.last() - first.sent_ns - (taken - 1) * run.sent_spacing;
+    return taken;
 }
 
 template <class Take>

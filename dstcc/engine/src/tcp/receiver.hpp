@@ -6,6 +6,7 @@
 #include "core/config.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
+#include "core/run.hpp"
 #include "link/packets.hpp"
 
 namespace dstcc {
@@ -94,8 +95,16 @@ public:
           growing_(constants.quick_acks > 0 ? growing_bytes : 0),
           held_most_(most_held()) {}
 
+    struct Ack {
+        std::int64_t cumulative;
+        Time echo_ns;
+        const Range* sack;
+        int sacks;
+        bool duplicate;
+    };
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
+    Time compressed_ack() const { return compressed_ack_; }
     bool pushed() const { return pushed_; }  // a write's last segment has no ACK yet
     // The delayed ACK's timer goes off with a tick; called when it is due, as most are not.
     Time ack_time() {
@@ -163,13 +172,34 @@ public:
         wait_a_while(now);
         return {true, false};
     }
-    struct Ack {
-        std::int64_t cumulative;
-        Time echo_ns;
-        const Range* sack;
-        int sacks;
-        bool duplicate;
+    // How many segments share an ACK, of those that come at that distance behind an open hole and all that came before, and how long
+    // after the first it leaves; none: not known.
+    struct Shared {
+        std::int64_t segments = 0;
+        Time wait = 0;
     };
+    Shared share_ack(std::int64_t number, Time spacing) const {
+        const bool alike = blocks_ > 0 && block_[0].end == number && out_of_order_.end() == number && quick_ == 0 &&
+                           compressed_ == 0 && pending_bytes_ == 0 && hole_ == next_ &&
+                           duplicates_ >= kDuplicatesAtOnce && held_ > held_most_ && !unanswered_ && !pushed_ &&
+                           unread_ == nullptr && !out_of_order_.empty();
+        if (!alike || spacing <= 0) return {};
+        const std::int64_t share = compressed_ack_ / spacing + 1;
+        if (share <= kCompressedAcks) return {share, compressed_ack_};
+        return {kCompressedAcks + 1, kCompressedAcks * spacing};
+    }
+    // So many of these came, the last of which was sent then, and so did the timers of all their ACKs; the first of which says this, of
+    // so many.
+    Ack answer_behind_hole(std::int64_t count, std::int64_t share, Time sent_ns) {
+        const std::int64_t number = out_of_order_.end();
+        out_of_order_.add(number, number + count, [](std::int64_t, std::int64_t) {});
+        held_ += count;
+        block_[0].end = number + share;
+        echo_ = sent_ns;
+        duplicate_ = false;
+        return make_ack();
+    }
+    void lengthen_block() { block_[0].end = out_of_order_.end(); }
     // What it says: of a segment beyond a hole that came again, where one block fits, that it is there (tcp_check_dsack).
     Ack make_ack() {
         const bool told_as_new = duplicate_ && again_.begin >= next_ && sack_blocks_ == 1;
@@ -397,6 +427,19 @@ public:
             queue_.pop_front();
         }
         return Place::kDelivered;
+    }
+
+    // Of a run of segments, the first of which came then, whether all wait or none does: its place, and what is noted of each.
+    // kDuplicate: neither.
+    Place handle_run(std::uint32_t order, std::uint32_t object, std::uint16_t bytes, const Run& arrivals) {
+        const auto ahead = static_cast<std::int32_t>(order - next_);
+        if (ahead == 0 && queue_.empty()) {
+            next_ += static_cast<std::uint32_t>(arrivals.count);
+            return Place::kDelivered;
+        }
+        if (ahead <= 0 || queue_.size() > ahead) return Place::kDuplicate;
+        for (std::int64_t k = 0; k < arrivals.count; ++k) hold(arrivals.at(k), ahead + k, object, bytes);
+        return Place::kHeld;
     }
 
 private:

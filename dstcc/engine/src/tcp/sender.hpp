@@ -13,6 +13,7 @@
 #include "core/bit_window.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
+#include "core/run.hpp"
 #include "link/packets.hpp"
 #include "tcp/rtt.hpp"
 
@@ -105,12 +106,26 @@ public:
     void handle_join_ack(Time now, Time answered) { control_->on_join(tcp_, answered, now); }
     // New data, one segment; or, unpaced, a run of segments: begin_run, push each, finish_run with their number.
     std::int64_t append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    // Segments of a layer that leave at those times, one after another, as append() has each, where they go by pace and undisturbed.
+    // Returns the least time that the timer was set to.
+    Time append_run(const Run& times, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void begin_run(Time now);
     void push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void mark_pushed() { segments_[segments_.end() - 1].flags |= kPushed; }  // what was appended last
     void finish_run(Time now, std::int64_t segments);
     // One segment at a time, or what was sent before still holds the next back though the pace is gone.
     bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || tcp_.pacing_until_ns > now; }
+    // Segments that leave as the pace lets them, whatever comes back but a loss.
+    bool goes_by_pace() const {
+        return deaf_ && tcp_.pacing_bytes_per_ns > 0 && window_open() && !probing_ && tcp_.ca_state != CaState::kLoss &&
+               to_repeat_.empty();
+    }
+    Time full_gap() { return pacing_gap(tcp_.wire_bytes); }
+    // New segments that leave from now until then set no timer that goes off by then.
+    bool undisturbed_until(Time now, Time end) const {
+        if (tcp_.packets_out() == 0 || rto() <= end - now || 2 * tcp_.srtt_ns <= end - now) return false;
+        return !nothing_missing() || segments_[tcp_.snd_una].sent_ns + rto() > end;
+    }
     bool repairs_waiting() const { return !to_repeat_.empty() && !new_data_first_; }
     bool poll_retransmit(std::int64_t& number);
     // New data was to go before repairs and did not: repairs it is.
@@ -138,6 +153,13 @@ public:
     void note_acked(std::vector<Acked>* acked) { acked_ = acked; }
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
+    // Of ACKs at those times, the first of which is given, and each of which lengthens its first block: how many only count, what
+    // they acknowledge, and the least that the timer was set to.
+    struct Counted {
+        std::int64_t acks = 0, bytes = 0;
+        Time timer = kNever;
+    };
+    Counted count_lengthening(const AckBlocks& first, const Run& times, std::int64_t each);
     TimerResult handle_timer(Time now);
     // Nothing can arrive before `until`: a timer that passed waits a timeout longer than that.
     void rest(Time until) {
@@ -171,6 +193,8 @@ private:
     std::int64_t handle_empty_ack(Time now, const AckBlocks& ack);
     std::int64_t handle_doubtful_ack(Time now, const AckBlocks& ack);
     bool lengthens_first_block(const AckBlocks& ack) const;
+    static bool sent_once(const Segment& segment);
+    bool sent_once(std::int64_t from, std::int64_t to) const;
     std::int64_t handle_lengthening_ack(Time now, const AckBlocks& ack);
     void take_block(const Range& block, AckWork& work);
     void finish_delivery(Time now, AckWork& work);
@@ -199,9 +223,9 @@ private:
     // Linux keeps it in whole ticks (__tcp_set_rto), and so doubles those. Most samples leave the tick as it was.
     void set_rto() {
         const Time wanted = rtt_.rto();
-        if (wanted > rto_ || rto_ - wanted >= constants_.jiffy)
-            rto_ = std::min(constants_.in_ticks(wanted) * constants_.jiffy, constants_.rto_max);
+        if (wanted > rto_ || rto_ - wanted >= constants_.jiffy) set_rto(wanted);
     }
+    void set_rto(Time wanted) { rto_ = std::min(constants_.in_ticks(wanted) * constants_.jiffy, constants_.rto_max); }
     void arm(Time now);
     void arm_timeout(Time now, bool stood_in);
     void arm_clean(Time now);
@@ -220,6 +244,7 @@ private:
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
     bool tells_sends_, takes_acks_, wants_rates_;
+    bool deaf_;  // nothing that comes back bears on the pace, nor on a window
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
     BlockRing<RateStamp> stamps_;  // beside segments_ while wants_rates_, else empty

@@ -137,7 +137,7 @@ void Subflow::advance_una(std::int64_t to, AckWork& work) {
 }
 
 // `sample`: of the first segment covered, for the timeout; `latest`: of the last.
-inline void Subflow::take_rtt(Time now, Time sample, Time latest) {
+[[gnu::always_inline]] inline void Subflow::take_rtt(Time now, Time sample, Time latest) {
     const bool round_passed = tcp_.snd_una > rtt_round_end_;
     if (round_passed) rtt_round_end_ = tcp_.snd_nxt;
     rtt_sum_ns_ += static_cast<double>(sample);
@@ -309,9 +309,17 @@ bool Subflow::lengthens_first_block(const AckBlocks& ack) const {
         if (ack.sack[i].begin != last_sack_[i].begin || ack.sack[i].end != last_sack_[i].end) return false;
     if (probe_high_ >= 0 || timer_kind_ == Timer::kReorder || tcp_.ca_state == CaState::kLoss) return false;
     if (tcp_.ca_state == CaState::kRecovery && tcp_.snd_una >= high_seq_) return false;
+    return sent_once(last.end, first.end);
+}
+
+inline bool Subflow::sent_once(const Segment& segment) {
     constexpr int kOnce = kAppLimited | kReinjected | kPushed;
-    for (std::int64_t n = last.end; n < first.end; ++n)
-        if ((segments_[n].flags & ~kOnce) != 0) return false;
+    return (segment.flags & ~kOnce) == 0;
+}
+
+bool Subflow::sent_once(std::int64_t from, std::int64_t to) const {
+    for (std::int64_t n = from; n < to; ++n)
+        if (!sent_once(segments_[n])) return false;
     return true;
 }
 
@@ -367,6 +375,80 @@ std::int64_t Subflow::handle_lengthening_ack(Time now, const AckBlocks& ack) {
     if (timer_kind_ != Timer::kReorder && (anew || timer_kind_ == Timer::kNone)) arm(now);
     DSTCC_CHECK(tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(), "the scoreboard adds up");
     return payload_bytes;
+}
+
+// What handle_lengthening_ack() does of each, where the control takes no notice and nothing is judged. What each changes is at hand
+// in the loop, and not in memory.
+Subflow::Counted Subflow::count_lengthening(const AckBlocks& first, const Run& times, std::int64_t each) {
+    Counted counted;
+    std::int64_t from = last_sack_[0].end, to = first.sack[0].end;
+    const bool judges = rack_cursor_ != from || (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) ||
+                        (!repeats_.empty() && !current(repeats_.front()));
+    if (!deaf_ || judges || holds_ || stale() || timer_kind_ != Timer::kRto || acked_ != nullptr ||
+        tcp_.snd_una > rtt_round_end_ || !lengthens_first_block(first))
+        return counted;
+    const Repeat repeat = repeats_.empty() ? Repeat{0, kNever} : repeats_.front();
+    const Time head_ns = segments_[tcp_.snd_una].sent_ns, jiffy = constants_.jiffy, rto_min = constants_.rto_min;
+    RttEstimator rtt = rtt_;
+    WindowedMin least = min_rtt_;
+    double sum = rtt_sum_ns_;
+    Time now = -1, latest = 0, last_sent_ns = rack_sent_ns_;
+    std::int64_t last_number = rack_number_, bytes = 0, acks = 0;
+    for (Run left = times; left.count > 0; left.drop(1), from = to, to += each) {
+        Segment& last = segments_[to - 1];
+        const Time sent_ns = last.sent_ns;
+        if (sent_ns < last_sent_ns || (sent_ns == last_sent_ns && to - 1 <= last_number)) break;
+        if (repeat.sent_ns < sent_ns || (repeat.sent_ns == sent_ns && repeat.number < to - 1)) break;
+        const bool alone = to - from == 1;
+        if (timer_ <= left.first || (acks > 0 && !(alone ? sent_once(last) : sent_once(from, to)))) break;
+        now = left.first;
+        const Time first_sent_ns = alone ? sent_ns : segments_[from].sent_ns;
+        for (std::int64_t n = from; n < to - 1; ++n) {
+            Segment& segment = segments_[n];
+            segment.flags |= kSacked;
+            bytes += segment.bytes;
+        }
+        last.flags |= kSacked;
+        bytes += last.bytes;
+        latest = now - sent_ns;
+        sum += static_cast<double>(now - first_sent_ns);
+        rtt.sample(std::max<Time>(now - first_sent_ns, 1), rto_min, false);
+        least.sample(latest, now, min_rtt_window_);
+        if (const Time wanted = rtt.rto(); wanted > rto_ || rto_ - wanted >= jiffy) set_rto(wanted);
+        last_sent_ns = sent_ns;
+        last_number = to - 1;
+        if (first_sent_ns < head_ns) {
+            if (stood_in_) arm(now);
+            armed_at_ = now;
+            timer_ = rto_at_ = now + rto();
+        }
+        counted.timer = std::min(counted.timer, timer_);
+        ++acks;
+    }
+    if (acks == 0) return counted;
+    counted.acks = acks;
+    counted.bytes = bytes;
+    rtt_ = rtt;
+    min_rtt_ = least;
+    rtt_sum_ns_ = sum;
+    rtt_samples_ += acks;
+    tcp_.srtt_ns = rtt.srtt();
+    tcp_.last_rtt_ns = rack_rtt_ = latest;
+    tcp_.min_rtt_ns = least.value();
+    const std::int64_t begin = last_sack_[0].end;
+    sacked_.add(begin, from, [](std::int64_t, std::int64_t) {});
+    tcp_.one_way_ns = -1;
+    tcp_.ack_has_sacks = true;
+    tcp_.was_open = false;
+    repeat_lost_ = timed_out_ = probing_ = new_data_first_ = rack_advanced_ = false;
+    last_sack_[0].end = rack_cursor_ = from;
+    tcp_.sacked_out += from - begin;
+    tcp_.delivered += static_cast<std::uint64_t>(from - begin);
+    note_delivery(now);
+    if (tcp_.ca_state == CaState::kOpen) forget_repeats();
+    tcp_.first_sent_ns = rack_sent_ns_ = last_sent_ns;
+    rack_number_ = last_number;
+    return counted;
 }
 
 std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
