@@ -185,6 +185,11 @@ def by_random(seed: int, number: int, scheduler: str, lanes: int) -> EngineConfi
         pytest.param(2, 8141, "minrtt", 2, id="what a subflow owes goes over another first"),
         pytest.param(2, 8451, "minrtt", 1, id="copies fill a hole"),
         pytest.param(2, 15714, "minrtt", 16, id="copies fill a hole of three links"),
+        pytest.param(5, 511, "minrtt", 16, id="packets of a run wait"),
+        pytest.param(5, 813, "minrtt", 16, id="a pace lets others go between ACKs"),
+        pytest.param(5, 131, "minrtt", 2, id="timeouts follow ACKs that count"),
+        pytest.param(5, 723, "round-robin", 2, id="a probe is due as a hole shows"),
+        pytest.param(5, 704, "minrtt", 2, id="a probe counts from the last of a run"),
     ],
 )
 def test_random_trials_in_which_it_matters(
