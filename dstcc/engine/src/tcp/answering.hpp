@@ -81,7 +81,8 @@ template <class Take>
 std::int64_t Answering::handle_run(std::size_t i, ReceivingEndpoint& to, const DataPacket& first, PacketRun run,
                                    Time next, Time until, std::int64_t delivered, Take&& take) {
     if (run.count == 1) run.spacing = to.receiver.compressed_ack() + 1;
-    const auto [share, wait] = to.receiver.share_ack(widen(to.receiver.next(), first.number), run.spacing);
+    const auto [share, wait] =
+        to.receiver.share_ack(first.arrive_ns, widen(to.receiver.next(), first.number), run.spacing);
     if (share == 0) return 0;
     Run acks{first.arrive_ns + wait, share * run.spacing, run.count / share};
     const bool all = acks.count * share == run.count;
@@ -95,8 +96,7 @@ std::int64_t Answering::handle_run(std::size_t i, ReceivingEndpoint& to, const D
         to.receiver.answer_behind_hole(taken, share, first.sent_ns + (share - 1) * run.sent_spacing);
     const std::uint32_t bytes =
         header_bytes_ + static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
-    to.out.send(acks, first_ + i,
-                {ack.cumulative, ack.echo_ns, &to.receiver.block(0), ack.sacks, kPlain, to.one_way_ns, delivered},
+    to.out.send(acks, first_ + i, {ack.cumulative, ack.echo_ns, ack.sack, ack.sacks, kPlain, to.one_way_ns, delivered},
                 {acks.count, 0, share * run.sent_spacing, 0, static_cast<std::uint32_t>(share)}, bytes);
     to.receiver.lengthen_block();
     to.one_way_ns = arrivals.last() - first.sent_ns - (taken - 1) * run.sent_spacing;
