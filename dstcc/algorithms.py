@@ -467,7 +467,7 @@ PARTS = ("gru-mpc",)
 RENAMED = {OWN: "dstcc-lanes"}
 """Learned controllers by their names in older files."""
 LADDERS = ("sinking", "tide", "relief", "flares", "onset", "slow-weather", "two-skies")
-EVIDENCE, AGAIN, STORAGE, REPAIR = (951, 960), (965, 968), (711, 732), (711, 742)
+EVIDENCE, AGAIN, STORAGE, REPAIR = (951, 960), (965, 968), (711, 744), (711, 746)
 SEALED = (
     "polar two bands", "solar grazing", "slow spin", "shared gateway", "eclipse orbiter", "main belt", "comet flyby"
 )  # fmt: skip
@@ -507,10 +507,10 @@ CHOSEN_ON: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {
         **dict.fromkeys(SEALED, (REPAIR, EVIDENCE, AGAIN)),
         **dict.fromkeys(STRANGERS, ((11, 80),)),
         "dying amplifier": (REPAIR, (961, 964), EVIDENCE, AGAIN),
-        "two orbiters": ((711, 742), (961, 964), EVIDENCE, AGAIN),
-        "optical and two": ((713, 713), REPAIR, EVIDENCE, AGAIN),
-        "far-side rover": ((711, 714), REPAIR, EVIDENCE, AGAIN),
-        "Phobos chain": ((711, 742), EVIDENCE, AGAIN),
+        "two orbiters": (REPAIR, (961, 964), EVIDENCE, AGAIN),
+        "optical and two": (REPAIR, EVIDENCE, AGAIN),
+        "far-side rover": (REPAIR, EVIDENCE, AGAIN),
+        "Phobos chain": (REPAIR, EVIDENCE, AGAIN),
     },
 }
 """Constants and rules of a controller that people chose by what it played: scenario → first and last seeds. Single
