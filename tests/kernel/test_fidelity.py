@@ -18,11 +18,11 @@ from experiments.fidelity.measure import simulated
 
 def test_cubic_in_a_lossless_queue_is_the_kernels(kernel: Path, tmp_path: Path) -> None:
     (cell,) = (c for c in grid() if c[:5] == ("saturated", "cubic", 1.0, 0.0, 1))
-    runs = fidelity.run([cell], None, tmp_path / "kernel.csv", 1)
+    runs = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)
     (real,), sim = runs[cell].values(), simulated(cell, 1)
     assert sim.throughput_bps == pytest.approx(real.throughput_bps, rel=0.05)
     assert sim.mean_rtt_s == pytest.approx(real.mean_rtt_s, rel=0.05)
-    again = fidelity.run([cell], None, tmp_path / "kernel.csv", 1, lambda *_: pytest.fail("run anew"))
+    again = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1, lambda *_: pytest.fail("run anew"))
     assert again[cell][1][:3] == pytest.approx(real[:3], rel=1e-8)  # kept, with nine digits
 
 
