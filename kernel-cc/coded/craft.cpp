@@ -149,6 +149,8 @@ std::int64_t Craft::queue_bytes(std::size_t link, Time now) const {
     return lines_[plan_.begins_as(link)].at(now).queue_bytes(now);
 }
 
-Time Craft::full_service_ns(std::size_t link, Time now) const { return lines_[plan_.begins_as(link)].line().full_service_ns(now); }
+Time Craft::full_service_ns(std::size_t link, Time now) const {
+    return lines_[plan_.begins_as(link)].line().full_service_ns(now);
+}
 
 }  // namespace coded

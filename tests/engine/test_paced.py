@@ -662,8 +662,8 @@ def test_a_share_that_others_left_is_forgotten_once_nothing_is_sent() -> None:
 
 
 def test_base_layers_go_a_round_trip_ahead_of_a_backlog_that_stands() -> None:
-    """Losses come and go, a quarter at the worst, and others take half of the line for 3,000 s: what waits is late by all the
-    time there is. Fresh packets for base layers gain more than the highest layer's place in the queue."""
+    """Losses come and go, a quarter at the worst, and others take half of the line for 3,000 s: what waits is late by
+    all the time there is. Fresh packets for base layers gain more than the highest layer's place in the queue."""
     turn = ns(1200)
     times = tuple(k * turn // 4 for k in range(44))
     losses = Loss("schedule", t_ns=times, rates=(0.001, 0.06, 0.25, 0.06) * 11)

@@ -17,7 +17,8 @@ void CodedSendingEnd::look() {
         const auto s = static_cast<std::size_t>(lowest(set));
         const Subflow& subflow = subflows_[s];
         const Time rests = !subflow.up && subflow.change_ns != kNever ? std::max<Time>(subflow.change_ns - now_, 0) : 0;
-        arrival_ns_[s] = now_ + rests + subflow.out.queue_ns(now_) + subflow.out.full_service_ns(now_) + subflow.one_way_ns();
+        arrival_ns_[s] =
+            now_ + rests + subflow.out.queue_ns(now_) + subflow.out.full_service_ns(now_) + subflow.one_way_ns();
     }
     open_ = heard();
 }
@@ -77,7 +78,8 @@ Time CodedSendingEnd::shorter_by(std::uint32_t object, std::size_t s) const {
     const std::int64_t left = objects_.payload_bytes[object] - layers_[object].offset;
     if (left >= transport_.mss_bytes) return 0;
     const auto full = static_cast<double>(transport_.mss_bytes + header_bytes_);
-    return static_cast<Time>(static_cast<double>(subflows_[s].out.full_service_ns(now_) * (transport_.mss_bytes - left)) / full);
+    return static_cast<Time>(
+        static_cast<double>(subflows_[s].out.full_service_ns(now_) * (transport_.mss_bytes - left)) / full);
 }
 
 // When what goes now arrives over the quickest of these.

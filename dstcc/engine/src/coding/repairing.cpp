@@ -15,7 +15,7 @@ constexpr double kOften = 0.5;                         // fresh packets are too 
 constexpr double kRarely = 3e-2;                       // the last of them
 constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
-constexpr double kStands = 8;                         // a backlog, times as long as the longest wait
+constexpr double kStands = 8;                          // a backlog, times as long as the longest wait
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
@@ -102,8 +102,8 @@ bool CodedSendingEnd::was_refused(const Subflow& over, Time sent) const {
 // No other path of this sender fills storage further on, what arrives has hardly waited there, and so much was lost all along, but never all.
 bool CodedSendingEnd::flows_on(const Subflow& over) const {
     const Time wait = over.flight.tcp().far_wait_ns;
-    return wait >= 0 && wait <= kFlowsOn * over.out.full_service_ns(now_) && !over.storage.shared() && !over.lately.stops() &&
-           LossHeard::of_path(over.heard, over.heard_lost) > kAllAlong;
+    return wait >= 0 && wait <= kFlowsOn * over.out.full_service_ns(now_) && !over.storage.shared() &&
+           !over.lately.stops() && LossHeard::of_path(over.heard, over.heard_lost) > kAllAlong;
 }
 
 void CodedSendingEnd::note_stay(Subflow& over, Time sent, double bytes, bool lost) {
@@ -409,7 +409,8 @@ void CodedSendingEnd::note_gains(std::vector<PlannedLayer> layers, double bytes)
 void CodedSendingEnd::put_base_ahead(std::vector<PlannedLayer> layers, double bytes) {
     const bool was = base_ahead_;
     base_ahead_ = false;
-    const auto rtt = static_cast<double>(2 * least_light_ns_ + coding_.block_ns), spare = static_cast<double>(spare_ns_);
+    const auto rtt = static_cast<double>(2 * least_light_ns_ + coding_.block_ns),
+               spare = static_cast<double>(spare_ns_);
     if (released_ == objects_.size() || rtt >= spare || backlog_ns() <= (spare - rtt) / (was ? 2 : 1)) return;
     double weight[2];
     for (int rounds = 0; rounds < 2; ++rounds) {

@@ -39,8 +39,8 @@ bool CodedSendingEnd::send_next(Time now, std::size_t s) {
     const std::uint32_t object = next_;
     const Time deadline = objects_.deadline_ns[object];
     if (deadlines_ && deadline != kNever) {
-        const Time arrival =
-            now_ + subflow.out.queue_ns(now_) + subflow.out.full_service_ns(now_) + subflow.one_way_ns() - shorter_by(object, s);
+        const Time arrival = now_ + subflow.out.queue_ns(now_) + subflow.out.full_service_ns(now_) +
+                             subflow.one_way_ns() - shorter_by(object, s);
         if (arrival > deadline - length_of(map_.block_of(object)) && arrival + latest(object, s) > deadline)
             return false;
     }
@@ -227,7 +227,8 @@ void CodedSendingEnd::look_at(std::size_t s, std::uint32_t object) {
     if (wait < 0) return;
     going.times = {going.pace_ns, distance, 0};
     if (going.due_ns != kNever)
-        going.until_ns = std::min(going.until_ns, going.due_ns - wait - subflow.out.full_service_ns(now_) - going.one_way_ns);
+        going.until_ns =
+            std::min(going.until_ns, going.due_ns - wait - subflow.out.full_service_ns(now_) - going.one_way_ns);
 }
 
 void CodedSendingEnd::count(Time now, std::size_t s, std::int64_t end, Time wait_ns, Time one_way_ns) {

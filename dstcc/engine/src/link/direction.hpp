@@ -109,8 +109,7 @@ public:
     }
     // A full packet's service, at that rate.
     Time full_service_ns(Time now) const {
-        return steady_rate_ ? slot_ns_
-                            : static_cast<Time>(static_cast<double>(slot_ns_) / steps_.share_at(now) + 0.5);
+        return steady_rate_ ? slot_ns_ : static_cast<Time>(static_cast<double>(slot_ns_) / steps_.share_at(now) + 0.5);
     }
     std::int64_t queue_bytes(Time now) const {
         return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(waiting_ns(now, busy_ns_)) / ns_per_byte_)
