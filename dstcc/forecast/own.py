@@ -121,16 +121,11 @@ class Own(Controller):
 
 
 def _fresh_packets_count(config: EngineConfig, round_ns: int) -> bool:
-    """Whether what is lost can be sent again, over a link that is never away, which the engine's rule counts on and the
-    planner does not."""
-    away = all(link.outages_ns for link in config.links)
-    if away or any(link.onward for link in config.links) or config.coding is None:
+    """Whether what is lost can be sent again twice, always: the engine's rule counts on that, the planner does not."""
+    if any(link.onward or link.outages_ns for link in config.links) or config.coding is None:
         return False
-    release_ns = config.objects.release_ns
-    waits_ns = int((config.objects.deadline_ns - release_ns).min()) - config.coding.block_ns
-    # What is stored waits for what goes before it, for a round trip, say.
-    live = release_ns.max() > release_ns.min()
-    return engine.fresh_packets_count(waits_ns - (0 if live else round_ns), round_ns // 2)
+    waits_ns = int((config.objects.deadline_ns - config.objects.release_ns).min())
+    return engine.fresh_packets_count(waits_ns - config.coding.block_ns - round_ns, round_ns // 2)
 
 
 @lru_cache(1)
@@ -184,6 +179,7 @@ class OwnDecider:
         # Losses in a queue further on are the sender's own doing, and no channel's.
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
         plans = bool(self._evidence.changes.any()) and not caused and self._plannable(seen)
+        plans = plans and not self._fresh_packets_count(seen)
         self.decided_by = RULE
         if self.forecasting is None and not plans:
             if seen.heard.any():
@@ -222,6 +218,13 @@ class OwnDecider:
         some, round_trip = heard > 0, 2 * self.mission.light_s[0]
         span, self._at_s = span_rtts(some, sent, self._at_s, round_trip)
         self._evidence.hear(heard, seen.lost[0], seen.runs[0], span)
+
+    def _fresh_packets_count(self, seen: Seen) -> bool:
+        """Is a round trip left for what waits, over a path that is never away? In an overload none is."""
+        light_s = self.mission.light_s[0].max()
+        stays = not self.mission.outages_s or not all(self.mission.outages_s)
+        left_s = min(seen.slack_s[0].min(), self.mission.playout_s[0]) - self.mission.block_s - light_s
+        return bool(stays and left_s >= 2 * light_s)
 
     def _plannable(self, seen: Seen) -> bool:
         """Does a slot have packets enough?"""
