@@ -14,19 +14,17 @@ from dstcc.engine import (
     Coding,
     CrossTraffic,
     EngineConfig,
-    EngineResult,
     Flow,
     Link,
     Loss,
     Transport,
-    simulate,
 )
 from scripts.random_trials.changing import changing_trial
-from scripts.random_trials.digest import differing, digests
 from scripts.random_trials.draw import draw_trial
 from scripts.random_trials.trial import Trial
 
 from . import net
+from .both_engines import both
 
 RATE_BPS, RTT_S = 12e6, 6.0
 """A full packet takes 1 ms."""
@@ -61,16 +59,6 @@ def mission(
         ),
         coding=Coding(objects.chunk // BLOCK_CHUNKS, net.ns(BLOCK_CHUNKS), repair),
     )
-
-
-def both(monkeypatch: pytest.MonkeyPatch, config: EngineConfig) -> tuple[EngineResult, EngineResult]:
-    monkeypatch.setenv("DSTCC_ENGINE", "packets")
-    packets = simulate(config)
-    monkeypatch.delenv("DSTCC_ENGINE")
-    runs = simulate(config)
-    assert not differing(digests(packets), digests(runs), ("cost",))
-    assert packets.totals.run_packets == 0
-    return packets, runs
 
 
 LOSSES = {

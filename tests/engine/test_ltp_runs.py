@@ -15,7 +15,6 @@ from dstcc.engine import (
     Coding,
     CrossTraffic,
     EngineConfig,
-    EngineResult,
     Flow,
     Link,
     Loss,
@@ -23,11 +22,12 @@ from dstcc.engine import (
     simulate,
 )
 from scripts.random_trials.changing import changing_trial
-from scripts.random_trials.digest import COST, differing, digests
+from scripts.random_trials.digest import COST
 from scripts.random_trials.draw import draw_trial
 from scripts.random_trials.trial import Trial
 
 from . import net
+from .both_engines import both
 
 RATE_BPS, RTT_S = 12e6, 10.0
 """A full segment takes 1 ms."""
@@ -44,16 +44,6 @@ def mission(*links: Link, **told: float) -> EngineConfig:
     parameters = {"ltp": {name: (value,) for name, value in told.items()}}
     config = net.config("cubic", links or path(), objects=objects, duration_s=90.0)
     return replace(config, transport=Transport("ltp", "none", parameters=parameters))
-
-
-def both(monkeypatch: pytest.MonkeyPatch, config: EngineConfig) -> tuple[EngineResult, EngineResult]:
-    monkeypatch.setenv("DSTCC_ENGINE", "packets")
-    packets = simulate(config)
-    monkeypatch.delenv("DSTCC_ENGINE")
-    runs = simulate(config)
-    assert not differing(digests(packets), digests(runs), ("cost",))
-    assert packets.totals.run_packets == 0
-    return packets, runs
 
 
 LOSSES = {

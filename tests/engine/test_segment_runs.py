@@ -12,18 +12,16 @@ import pytest
 from dstcc.engine import (
     CrossTraffic,
     EngineConfig,
-    EngineResult,
     Flow,
     Link,
     Loss,
     TcpConstants,
     Transport,
-    simulate,
 )
-from scripts.random_trials.digest import differing, digests
 from scripts.random_trials.draw import draw_trial
 
 from . import net
+from .both_engines import both
 
 RATE_BPS, RTT_S = 1.2e6, 20.0
 """A full packet takes 10 ms."""
@@ -63,16 +61,6 @@ def mission(
         constants=constants or TcpConstants(),
     )
     return replace(config, transport=sender)
-
-
-def both(monkeypatch: pytest.MonkeyPatch, config: EngineConfig) -> tuple[EngineResult, EngineResult]:
-    monkeypatch.setenv("DSTCC_ENGINE", "packets")
-    packets = simulate(config)
-    monkeypatch.delenv("DSTCC_ENGINE")
-    runs = simulate(config)
-    assert not differing(digests(packets), digests(runs), ("cost",))
-    assert packets.totals.run_packets == 0
-    return packets, runs
 
 
 RISING = replace(
