@@ -125,7 +125,7 @@ def _fresh_packets_count(config: EngineConfig, round_ns: int) -> bool:
     if any(link.onward or link.outages_ns for link in config.links) or config.coding is None:
         return False
     waits_ns = int((config.objects.deadline_ns - config.objects.release_ns).min())
-    return engine.fresh_packets_count(waits_ns - config.coding.block_ns - round_ns, round_ns // 2)
+    return engine.fresh_packets_count(waits_ns - config.coding.block_ns, round_ns // 2)
 
 
 @lru_cache(1)
@@ -179,7 +179,7 @@ class OwnDecider:
         # Losses in a queue further on are the sender's own doing, and no channel's.
         caused = bool(shown.subflow_values[..., _S["queue_further_on"]].any())
         plans = bool(self._evidence.changes.any()) and not caused and self._plannable(seen)
-        plans = plans and not self._fresh_packets_count(seen)
+        plans = plans and not self._has_round_trip(seen)
         self.decided_by = RULE
         if self.forecasting is None and not plans:
             if seen.heard.any():
@@ -219,7 +219,7 @@ class OwnDecider:
         span, self._at_s = span_rtts(some, sent, self._at_s, round_trip)
         self._evidence.hear(heard, seen.lost[0], seen.runs[0], span)
 
-    def _fresh_packets_count(self, seen: Seen) -> bool:
+    def _has_round_trip(self, seen: Seen) -> bool:
         """Is a round trip left for what waits, over a path that is never away? In an overload none is."""
         light_s = self.mission.light_s[0].max()
         stays = not self.mission.outages_s or not all(self.mission.outages_s)

@@ -8,8 +8,8 @@ namespace dstcc {
 
 // Fresh packets make good what repair does not where they have so many round trips.
 constexpr int kRounds = 2;
-// Whether there is a round trip for these in the time left, over ways of that light time.
-inline bool fresh_packets_count(Time left, Time light) { return left - light >= 2 * light; }
+// Whether these are in the time left, over ways of that light time.
+inline bool fresh_packets_count(Time left, Time light) { return left - light >= kRounds * 2 * light; }
 
 // As control_setup().
 inline Flight make_flight(const EngineConfig& config, std::size_t link, std::size_t subflow,
