@@ -236,6 +236,7 @@ private:
     static bool in_contact(const TcpState& tcp) { return tcp.gap_ns > 0 || tcp.until_gap_ns == kNever; }
     void look_further(const TcpState& tcp, Time now) {
         const double each = sent_ / static_cast<double>(std::max<std::int64_t>(tcp.snd_nxt, 1));
+        far_.set_packet(tcp.wire_bytes);
         far_limit_ = far_.pace(now, each * static_cast<double>(tcp.in_flight()), queue_->share(),
                                std::max<Time>(2 * tcp.light_ns, 1), tcp.spare_ns, {tcp.until_gap_ns, tcp.gap_ns});
     }

@@ -82,8 +82,9 @@ void FarQueue::look(double shown, double round) {
     const bool drops = lost > kDrops;
     shallow_ = shallow_ || (drops && dropped_);
     dropped_ = drops;
-    const double stands = shallow_ ? kStandsShallow : kStands;
-    const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > stands * round;
+    const double served = line_ > 0 ? kServed * packet_ / line_ : 0;
+    const double stands = std::max((shallow_ ? kStandsShallow : kStands) * round, served);
+    const bool stood = static_cast<double>(std::min(wait_, from_wait_)) > stands;
     lost_share_ += (lost - lost_share_) * std::min(sending / round, 1.0);
     line_ *= 1 - std::min(kForgets * sending / round, 1.0);
     if (stood && coming > 0) line_ = std::max(line_, arrived_ / coming);

@@ -18,7 +18,8 @@
 //   pace       A + A^2 / C (target - ahead) / kHorizon round trips, from A / 4 to 5/4 A. Several senders correct one queue, each a round
 //              trip late: all of them together no more than one does that is alone
 //   stands     W is kStands of a round trip, or kStandsShallow once more than kDrops was lost between two looks twice in a row: a shallow
-//              queue drops what is sent long before
+//              queue drops what is sent long before; and longer than kServed packets take there: one that finds no queue waits as
+//              long as the line takes for it
 //   full       W is kFull of the longest wait at least: what is lost meanwhile is what the queue did not take
 //   held       where others keep it full, as CUBIC does, what one takes less they take more, and A falls with the pace. So where it has
 //              been full for kHeld round trips, in which no report said that it grew by a 1/kGrown since the one before, and A is
@@ -44,6 +45,7 @@ class FarQueue {
 public:
     // Of a round trip.
     static constexpr double kStands = 1.0 / 32, kStandsShallow = 1.0 / 512, kTarget = 1.0 / 2, kHorizon = 1.0 / 2;
+    static constexpr double kServed = 1;  // packets
     // Of other times.
     static constexpr double kTargetOfLongest = 7.0 / 8, kTargetOfSpare = 1.0 / 2, kFull = 3.0 / 4, kDrops = 1.0 / 20;
     static constexpr double kRoom = 7.0 / 8, kRises = 1.0 / 4;
@@ -59,6 +61,8 @@ public:
 
     // The newest packet that arrived: when it was sent, and its wait there; the bytes that arrived since the one before.
     void hear(Time sent, Time wait, double arrived);
+    // The bytes of a full packet.
+    void set_packet(double bytes) { packet_ = bytes; }
     // So many bytes did not arrive.
     void lose(double bytes) { lost_ += bytes; }
     // Of a packet that waited for a contact by the plan, which says nothing of a queue.
@@ -85,6 +89,7 @@ private:
     Time standing_ = 0, paused_from_ = -1, paused_to_ = -1;  // what is left of wait_; the last pause
     double arrived_ = 0, lost_ = 0;                          // since from_sent_
     double lost_share_ = 0;                                  // over a round trip
+    double packet_ = 0;                                      // bytes of a full one
     Time holds_from_ = 0;
     Time limits_ns_ = -kNever / 2;  // when A was last no more than the own line carries
     double yields_ = 1;             // round trips
