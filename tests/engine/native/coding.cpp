@@ -209,7 +209,7 @@ void bind_coding(py::module_& engine) {
                  for (; arrived > 0; --arrived) l.packet(false);
                  for (; lost > 0; --lost) l.packet(true);
              })
-        .def("block", &LossHeard::block)
+        .def("block", py::overload_cast<double, double>(&LossHeard::block))
         .def("shares", &LossHeard::shares)
         .def("compare", &LossHeard::compare)
         .def_property_readonly("share", &LossHeard::share)

@@ -20,25 +20,25 @@ namespace dstcc {
 // Of so many of the last packets, at most; earlier ones count half.
 struct LossMemory {
     static constexpr double kPrior = 100, kPriorLost = 3;
-    double lost = 0, heard = 0, expected = 0;
-    // `share`: that is lost of them where they went.
-    void add(double packets, double more_lost, double most, double share = 0) {
+    static constexpr std::array<double, 4> kLengths = {1'250, 5'000, 20'000, 80'000};  // packets
+    static constexpr std::size_t kShort = 1;
+    double lost = 0, heard = 0;
+    void add(double packets, double more_lost, double most) {
         lost += more_lost;
         heard += packets;
-        expected += packets * share;
         if (heard < most) return;
         lost /= 2;
         heard /= 2;
-        expected /= 2;
     }
-    void add_arrived(std::uint32_t packets, double most, double share = 0) {
-        for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most, share);
+    void add_arrived(std::uint32_t packets, double most) {
+        for (; packets > 0 && heard + packets >= most; --packets) add(1, 0, most);
         heard += packets;
-        expected += packets * share;
     }
     // With a prior that counts as so many times kPrior packets.
     double share(double times) const { return (lost + kPriorLost * times) / (heard + kPrior * times); }
     double share() const { return share(1); }
+    // Of that share, the variance over share (1 - share).
+    double unsure(double times) const { return 1 / (heard + kPrior * times + 1); }
 };
 
 // A path's, without its outages: more than kOutage packets lost, and kMore times what arrives with them. Less is known of it before than
@@ -50,44 +50,52 @@ public:
     void take(std::size_t arrived, std::size_t lost) {
         row_ += lost;
         if (arrived > 0) end_row(std::max(kOutage, kMore * arrived));
-        memory_.add_arrived(static_cast<std::uint32_t>(arrived), kMost);
+        add_arrived(static_cast<std::uint32_t>(arrived));
     }
     // Reports say so, however many.
     void take_arrived(std::uint32_t packets) {
         end_row(kOutage);
-        memory_.add_arrived(packets, kMost);
+        add_arrived(packets);
     }
-    double share() const { return memory_.share(kKnown); }
-    // The same, of which sums are exact in any order.
-    double rounded() const { return std::round(share() * kParts) / kParts; }
+    // By one of LossMemory::kLengths.
+    double share(std::size_t memory) const { return memories_[memory].share(kKnown); }
+    // Of it, by that many packets.
+    double variance(std::size_t memory) const {
+        const double p = share(memory);
+        return p * (1 - p) * memories_[memory].unsure(kKnown);
+    }
 
 private:
     void end_row(std::size_t most) {
-        if (row_ <= most)
-            for (; row_ > 0; --row_) memory_.add(1, 1, kMost);
+        for (std::size_t m = 0; row_ > 0 && row_ <= most && m < memories_.size(); ++m)
+            for (std::size_t lost = row_; lost > 0; --lost) memories_[m].add(1, 1, LossMemory::kLengths[m]);
         row_ = 0;
     }
+    void add_arrived(std::uint32_t packets) {
+        for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add_arrived(packets, LossMemory::kLengths[m]);
+    }
     static constexpr std::size_t kMore = 4;
-    static constexpr double kMost = 5'000, kKnown = 1.0 / 3, kParts = 1 << 20;
-    LossMemory memory_;
+    static constexpr double kKnown = 1.0 / 3;
+    std::array<LossMemory, LossMemory::kLengths.size()> memories_;
     std::size_t row_ = 0;  // lost, since any arrived
 };
 
 class LossHeard {
 public:
-    static constexpr std::array<double, 4> kMemories = {1'250, 5'000, 20'000, 80'000};  // packets
+    static constexpr auto kMemories = LossMemory::kLengths;
     using Shares = std::array<float, kMemories.size()>;
 
-    void packet(bool lost, double of_path = 0) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m], of_path);
+    void packet(bool lost) {
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m]);
     }
     // So many that arrived.
-    void arrived(std::uint32_t packets, double of_path = 0) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m], of_path);
+    void arrived(std::uint32_t packets) {
+        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m]);
     }
-    // Of a block whose packets' fates are all known.
-    void block(double packets, double lost) {
-        const double p = share(), expected = packets * p;
+    // Of a block whose packets' fates are all known; and of which so much is lost where they went.
+    void block(double packets, double lost) { block(packets, lost, share()); }
+    void block(double packets, double lost, double p) {
+        const double expected = packets * p;
         squares_ += (lost - expected) * (lost - expected);
         variance_ += expected * (1 - p);
         if (++blocks_ < kBlocks) return;
@@ -115,13 +123,8 @@ public:
         for (double& likely : likely_) likely = std::max(likely - best, -kFar);
     }
     double share() const { return heard_share() + unheard_; }
-    // Of packets that go where so many are lost by what is known of their paths: in the proportion in which more or less was lost of late than
-    // that, where it was heard of; a half to twice as much.
-    double share_of(double of_paths) const {
-        const LossMemory& memory = heard_[best_];
-        if (memory.expected <= 0) return of_paths;
-        return of_paths * std::clamp(memory.share() * memory.heard / memory.expected, 0.5, 2.0);
-    }
+    // The memory that foretold best.
+    std::size_t best() const { return best_; }
     // What is lost beyond that of what goes where nothing is heard of in time.
     void set_unheard(double share) { unheard_ = share; }
     // A path's share, by what was ever heard of it; and beyond that of all.

@@ -77,7 +77,8 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
         const auto source = static_cast<double>(layer.source);
         const double share = std::min(layer.share < 0 ? losses.share() : layer.share, kMostShare);
         const double bursts =
-            std::max(losses.bursts(), 1 + (source - 1) / (sure / std::min(share, LossHeard().share()) + 1));
+            std::max({losses.bursts(), 1 + (source - 1) / (sure / std::min(share, LossHeard().share()) + 1),
+                      1 + (source - 1) * layer.unsure});
         const double mean = source * share / (1 - share);
         const double reach = mean + kReach * std::sqrt(mean * bursts) + kReach * bursts;
         const auto most =

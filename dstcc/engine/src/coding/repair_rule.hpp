@@ -14,6 +14,9 @@
 // Of a p that may soon be another the deviation is p / sqrt(a), as of Beta(a, a (1 - p) / p); beyond the p before any feedback, p0, the
 // sum of its parameters stays a / p0, as a p so high falls as well as it rises. Then phi is 1 + (k - 1) / (a / min(p, p0) + 1) at least.
 //
+// A p that is the mean of a Beta distribution, of which the packets that were heard of are known, has a variance of v p (1 - p), with
+// v = 1 / (packets + 1): phi is 1 + (k - 1) v at least.
+//
 // The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k + r + fresh) and gets the
 // share f = min(1, what those below left / S). A chunk's layer m counts with all below it, so the expected weight is
 //
@@ -46,6 +49,7 @@ struct PlannedLayer {
     std::uint32_t words = 1;               // that its block is interleaved of
     double left = 1;                       // u: of what repair does not bring back, by fresh packets neither
     double share = -1;                     // of its losses; -1: as of all packets
+    double unsure = 0;                     // v: of that, the variance over p (1 - p)
 };
 
 class RepairRule {

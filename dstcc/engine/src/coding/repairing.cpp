@@ -20,7 +20,6 @@ constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
 constexpr double kAllAlong = 0.125;                    // of all packets
-constexpr std::int64_t kHeard = 512;                   // packets: the share of losses is known
 
 }  // namespace
 
@@ -57,10 +56,12 @@ void CodedSendingEnd::note_heard_of(Subflow& over, Time first, Time last) {
     last_heard_ns_ = std::max(last_heard_ns_, last);
     over.heard_from_ns = std::min(over.heard_from_ns, first);
     over.heard_to_ns = std::max(over.heard_to_ns, last);
+    over.first_ns = std::min(over.first_ns, first);
+    over.proven = over.proven || over.heard >= kHeard || last - over.first_ns >= over.flight.tcp().srtt_ns;
 }
 
 void CodedSendingEnd::note_heard(Subflow& over, const Heard& heard) {
-    losses_.arrived(heard.packets, over.loses);
+    losses_.arrived(heard.packets);
     over.losses.take_arrived(heard.packets);
     over.heard += heard.packets;
     note_heard_of(over, heard.first_ns, heard.last_ns);
@@ -114,7 +115,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     Subflow& over = subflows_[s];
     const bool refused = fate.lost && was_refused(over, packet.sent_ns);
-    if (!refused) losses_.packet(fate.lost, over.loses);
+    if (!refused) losses_.packet(fate.lost);
     ++over.heard;
     over.heard_lost += fate.lost;
     note_heard_of(over, packet.sent_ns, packet.sent_ns);
@@ -191,8 +192,9 @@ std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
 void CodedSendingEnd::note_all_known(BlockSending& block) {
     if (block.heard || block.under_way > 0 || block.waiting > 0) return;
     block.heard = true;
+    const double share = share_of(static_cast<std::uint32_t>(&block - sent_.data())).share;
     const std::uint32_t packets = block.source + block.repair - block.refused, lost = block.lost - block.refused;
-    losses_.block(packets, lost);
+    losses_.block(packets, lost, share < 0 ? losses_.share() : share);
     losses_.compare(block.shares, packets, lost);
 }
 
@@ -247,7 +249,9 @@ PlannedLayer CodedSendingEnd::needs(std::uint32_t number) const {
     const BlockSending& block = sent_[number];
     PlannedLayer layer;
     layer.left = block.left;
-    layer.share = share_of(number);
+    const ShareKnown known = share_of(number);
+    layer.share = known.share;
+    layer.unsure = known.unsure;
     std::int64_t largest = 0;
     for (std::uint32_t i = 0; i < map_.size(number); ++i) {
         const std::uint32_t object = map_.member(number, i);
@@ -334,7 +338,7 @@ double CodedSendingEnd::proven(const std::vector<PlannedLayer>& layers, double b
     double source = 0, open = 0;
     for (const PlannedLayer& layer : layers) source += layer.bytes;
     for (const Subflow& over : subflows_)
-        if (over.clock.over_nodes() && over.heard < kHeard && over.flight.wants_reports()) open += over.flight.rate();
+        if (over.unproven()) open += over.flight.rate();
     if (open <= 0 || rate_ <= 0 || bytes <= 0) return bytes;
     return bytes * (1 - std::min(open / rate_, 1.0) * (1 - std::min(kUnproven * source / bytes, 1.0)));
 }
@@ -456,21 +460,24 @@ bool CodedSendingEnd::is_last(std::uint32_t number) {
     return round_trips(next_deadline(number, true, now_ + least_light_ns_), ~SubflowSet{0}) == 0;
 }
 
-// Where paths lose unlike shares, of a block's losses: by what those lose over which its packets went, or will go; else -1.
-double CodedSendingEnd::share_of(std::uint32_t number) const {
-    if (alike()) return -1;
-    double sent = 0, lost = 0, ahead = 0, ahead_lost = 0;
+// Where paths lose unlike shares, of a block's losses: by what those lose over which its packets went, or will go; else unknown.
+CodedSendingEnd::ShareKnown CodedSendingEnd::share_of(std::uint32_t number) const {
+    if (alike()) return {};
+    std::array<double, 2> packets = {}, lost = {}, varies = {};  // that went; that will
     for (SubflowSet set = heard(); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        const double went = over_[number * subflows_.size() + s];
-        sent += went;
-        lost += went * loses_of(s);
-        if (contains(giving_way_, s)) continue;
-        ahead += subflows_[s].flight.rate();
-        ahead_lost += loses(s);
+        const double ahead = contains(giving_way_, s) ? 0 : subflows_[s].flight.rate();
+        const std::array<double, 2> parts = {static_cast<double>(over_[number * subflows_.size() + s]), ahead};
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            packets[i] += parts[i];
+            lost[i] += parts[i] * lately_of(s);
+            varies[i] += parts[i] * parts[i] * subflows_[s].losses.variance(losses_.best());
+        }
     }
-    if (sent > 0) return losses_.share_of(lost / sent);
-    return ahead > 0 ? losses_.share_of(ahead_lost / ahead) : -1;
+    const std::size_t i = packets[0] > 0 ? 0 : 1;
+    if (packets[i] <= 0) return {};
+    const double share = lost[i] / packets[i];
+    return {share, varies[i] / (packets[i] * packets[i] * share * (1 - share))};
 }
 
 // How often fresh packets may be too few, which loses all of a block: the less often the less of it one more packet is, but where layers take

@@ -8,6 +8,7 @@ constexpr Time kGoesOn = 16;                         // in a round trip: after s
 constexpr double kMostAsked = 0.95;                  // of what others bring, without repair
 constexpr double kOfAll = 0.9, kOfWhatComes = 0.25;  // of the time there is, where nothing more comes and where it does
 constexpr std::int64_t kUnheard = 64;                // packets of a line that may be what fills storage
+constexpr Time kAheadOfReports = 4;                  // light times, for the lowest of stored layers
 
 }  // namespace
 
@@ -217,8 +218,6 @@ bool CodedSendingEnd::put(std::size_t s, std::uint32_t block, std::uint32_t obje
 // Lines are looked at only at slots, as a run of packets asks nobody in between; over nodes, where none goes in runs, each time.
 void CodedSendingEnd::refresh_paths(bool at_slot) {
     if (at_slot || lines_until_ns_ < kNever) look_at_lines();
-    if (at_slot)
-        for (Subflow& subflow : subflows_) subflow.loses = subflow.losses.rounded();
     least_light_ns_ = least_queue_ns_ = kNever / 4;
     rate_ = 0;
     rates_known_ = true;
@@ -254,7 +253,13 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
-    if (stored_) gap_ns_ = coding_.block_ns;
+    const bool unproven =
+        std::any_of(subflows_.begin(), subflows_.end(), [](const Subflow& over) { return over.unproven(); });
+    if (stored_) {
+        gap_ns_ = coding_.block_ns;
+        if (unproven && map_.layers() > 1)
+            gap_ns_ = std::max(gap_ns_, kAheadOfReports * least_light_ns_ / static_cast<Time>(map_.layers() - 1));
+    }
     if (!deadlines_ || !transport_.layer_first || objects_.size() == 0) return;
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;
@@ -263,7 +268,7 @@ void CodedSendingEnd::refresh_paths(bool at_slot) {
     const Time spare = playout - least_light_ns_;
     spare_ns_ = std::max<Time>(spare, 0);
     gap_ns_ = spare_ns_ / static_cast<Time>(map_.layers());
-    if (!meets_others_ && !base_ahead_) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
+    if (!meets_others_ && !base_ahead_ && !unproven) gap_ns_ = std::min(gap_ns_, coding_.block_ns);
 }
 
 // What stands in the own queue when the pace lets the next packet go.

@@ -84,6 +84,7 @@ struct WordSending {
 
 class CodedSendingEnd {
 public:
+    static constexpr std::int64_t kHeard = 512;  // packets
     struct Subflow {
         Flight flight;
         Transmitter out;
@@ -96,8 +97,9 @@ public:
         std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
         std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
         Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
+        Time first_ns = kNever;                         // the first of all
+        bool proven = false;                            // they are kHeard, or of a round trip
         PathLosses losses = {};
-        double loses = 0;  // by these, as of the last slot
         LostLately lately = {};
         StorageSeen storage = {};
         Time away_ns = 0;  // the planned wait further on, of what is sent now or within a sixteenth of a round trip
@@ -107,6 +109,8 @@ public:
         bool fills = false;  // storage, as far as anybody knows
         // Propagation, the planned wait for contacts further on, and the downstream queue that its control measures.
         Time one_way_ns() const { return light_ns + further_on_ns + flight.tcp().ahead_ns; }
+        // Over nodes, of which little was heard: its lines further on may be slower.
+        bool unproven() const { return clock.over_nodes() && !proven && flight.wants_reports(); }
     };
     struct Setup {
         const TransportConfig& transport;
@@ -358,10 +362,14 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     // By what was heard of it; and in bytes in a nanosecond.
-    double loses_of(std::size_t s) const { return subflows_[s].losses.share(); }
-    double loses(std::size_t s) const { return subflows_[s].flight.rate() * loses_of(s); }
+    double loses_of(std::size_t s) const { return subflows_[s].losses.share(LossMemory::kShort); }
+    double lately_of(std::size_t s) const { return subflows_[s].losses.share(losses_.best()); }
+    double loses(std::size_t s) const { return subflows_[s].flight.rate() * lately_of(s); }
     double share_ahead() const;
-    double share_of(std::uint32_t block) const;
+    struct ShareKnown {
+        double share = -1, unsure = 0;  // see PlannedLayer
+    };
+    ShareKnown share_of(std::uint32_t block) const;
     bool is_last(std::uint32_t block);
     double left_by_fresh(std::uint32_t block) const;
     bool plans_again() const;
