@@ -58,11 +58,13 @@ public:
         add_arrived(packets);
     }
     // By one of LossMemory::kLengths.
-    double share(std::size_t memory) const { return memories_[memory].share(kKnown); }
+    double share(std::size_t memory) const { return memories_[memory].share(kLittle); }
+    // By what was heard lately, where paths are told apart by it: not by a few packets.
+    double settled() const { return memories_[LossMemory::kShort].share(kKnown); }
     // Of it, by that many packets.
     double variance(std::size_t memory) const {
         const double p = share(memory);
-        return p * (1 - p) * memories_[memory].unsure(kKnown);
+        return p * (1 - p) * memories_[memory].unsure(kLittle);
     }
 
 private:
@@ -75,7 +77,7 @@ private:
         for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add_arrived(packets, LossMemory::kLengths[m]);
     }
     static constexpr std::size_t kMore = 4;
-    static constexpr double kKnown = 1.0 / 3;
+    static constexpr double kKnown = 1.0 / 3, kLittle = 1.0 / 30;
     std::array<LossMemory, LossMemory::kLengths.size()> memories_;
     std::size_t row_ = 0;  // lost, since any arrived
 };

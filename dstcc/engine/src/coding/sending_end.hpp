@@ -362,7 +362,7 @@ private:
     void close(std::uint32_t block);
     std::int64_t planned_repair(std::uint32_t block);
     // By what was heard of it; and in bytes in a nanosecond.
-    double loses_of(std::size_t s) const { return subflows_[s].losses.share(LossMemory::kShort); }
+    double loses_of(std::size_t s) const { return subflows_[s].losses.settled(); }
     double lately_of(std::size_t s) const { return subflows_[s].losses.share(losses_.best()); }
     double loses(std::size_t s) const { return subflows_[s].flight.rate() * lately_of(s); }
     double share_ahead() const;
