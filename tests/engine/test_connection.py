@@ -158,6 +158,26 @@ def test_the_answer_to_a_joins_repeated_ack_makes_its_pace_anew_while_data_is_in
     assert (last & (trace.sender == 1)).sum() == taken
 
 
+@pytest.mark.parametrize(("congestion", "bursts"), [("newreno", 4), ("westwood", 3)])
+def test_a_repeated_syn_leaves_westwood_no_threshold_to_start_slowly_below(congestion: str, bursts: int):
+    """What the first subflow has queued takes some 1,300 s by its pace. The second one, whose SYN was repeated, has the
+    pace of one segment in a round trip, twofold in slow start (tcp_update_pacing_rate()): 282 bytes a second, by which
+    a burst of 45 segments, with 832 bytes beside each, takes 365 s. So the fourth is the last that begins within 1,300
+    s. A timeout of Westwood's sets the threshold to its bandwidth, of which nothing is known yet, two segments at
+    least (tcp_westwood_event()); of these one is no less than half, and the pace 6/5: 608 s a burst, three of them."""
+    links = (net.link(120e3, 10.0), net.link(120e3, 10.1))
+    trace = net.run(
+        congestion, links, objects=net.bulk(), scheduler="linux", duration_s=400, trace=True, constants=TICKS
+    ).trace
+    assert trace is not None
+    sent = (trace.event == 0) & (trace.syn == 0)
+    _, first = np.unique(trace.order[sent], return_index=True)
+    subflow, size = trace.sender[sent][first], trace.bytes[sent][first]
+    begin = int(np.argmax(subflow == 1))
+    end = begin + int(np.argmax(subflow[begin:] == 0))
+    assert size[begin:end].sum() == bursts * 65_456
+
+
 def test_the_third_packet_of_a_join_is_not_repeated_into_the_dark():
     # It leaves at 2 * 2 + 1 = 5 s, and finds the link gone at 5.5 s; the plan has it up again at 20 s.
     links = (net.link(12e6, 2.0), net.link(12e6, 1.0, outages_s=((5.2, 20.0),)))

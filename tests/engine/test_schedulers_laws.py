@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, EngineResult, Link, Loss, Objects
+from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, EngineResult, Link, Loss, Objects, TcpConstants
 from dstcc.engine._testing import rules
 
 from . import net
@@ -670,6 +670,62 @@ def test_a_connections_send_buffer_bounds_what_its_subflows_hold():
     link = net.link(12e6, 1.0)
     held_s = (24e6 / net.MSS - 800) / 800
     assert held_s - 0.5 <= overtaken_s(None, link, link, window=400, layers=80_000) <= held_s
+
+
+def test_between_two_looks_linux_is_given_what_tcp_notsent_lowat_allows():
+    """The program looks every 5 s. At 20 s it has filled the subflow's buffer (12 MB: 4,836 segments of 1,460 + 832
+    bytes beside the 400 in flight) and then, by mptcp_send_limit(), tcp_notsent_lowat more, here 1,500,000 bytes,
+    1,027.4 segments. These go on as ACKs make room, 400 a second, until 22.57 s; then nothing is there to give. A base
+    layer of 24.5 s is written at 25 s, behind 4,836 - 400 (5 - 2.57) = 3,863 segments, 9.66 s. Without the bound it
+    would stand behind all 4,836, with nothing written beyond the buffer behind 2,836."""
+    layers = 20_000
+    objects = Objects(
+        chunk=np.arange(layers + 1),
+        layer=np.array([1] * layers + [0]),
+        payload_bytes=np.full(layers + 1, net.MSS),
+        release_ns=np.array([0] * layers + [net.ns(24.5)]),
+        deadline_ns=np.full(layers + 1, NEVER_NS),
+    )
+    result = net.run(
+        "fixed",
+        net.link(12e6, 1.0),
+        objects=objects,
+        scheduler="linux",
+        layer_first=True,
+        parameters=net.windows(400),
+        constants=TcpConstants(look_s=5.0),
+        duration_s=40,
+    )
+    held = 12e6 / (net.MSS + 832) - 400
+    gone_s = 5 - 1.5e6 / net.MSS / 400
+    arrives_s = 25 + held / 400 - gone_s + 0.5
+    assert result.objects.complete_ns[-1] / net.S == pytest.approx(arrives_s, abs=0.03)
+
+
+def test_linux_chooses_a_subflow_at_each_look_of_the_program():
+    """Both links bring 180 segments a second: 13,140 bytes from look to look, 0.05 s, less than a page of 32 KiB
+    (32,728 bytes beside its head). A look writes no more, to the subflow that has less: the one that had the last page
+    does not have the next. Only where a hole closed there is room for several pages. 6.1 goes on with its 64 KiB."""
+    links = (net.link(1.2e6, 1.0), net.link(1.2e6, 1.0))
+    pages = {}
+    for scheduler in ("linux", "linux-6.1"):
+        trace = net.run(
+            "fixed",
+            links,
+            objects=net.bulk(),
+            scheduler=scheduler,
+            parameters=net.windows(90, 90),
+            constants=TcpConstants(look_s=0.05),
+            duration_s=80,
+            trace=True,
+        ).trace
+        assert trace is not None
+        sent = (trace.event == 0) & (trace.syn == 0)
+        _, first = np.unique(trace.order[sent], return_index=True)
+        turns = np.flatnonzero(np.diff(trace.sender[sent][first])) + 1
+        runs = [part.sum() for part in np.split(trace.bytes[sent][first], turns)]
+        pages[scheduler] = np.mean([32_680 < run <= 32_728 for run in runs])
+    assert pages["linux"] > 0.7 and pages["linux-6.1"] < 0.1
 
 
 def test_linux_gives_segments_to_a_path_that_brings_them_too_late():

@@ -24,6 +24,7 @@ public:
         rtt_ = rtt_min_ = static_cast<Time>(kInitialRttS * kNsPerS * tcp.constants->scale);
         window_start_ = now;
         una_ = tcp.snd_una;
+        tcp.syn_ssthresh = 2;  // no bandwidth is known yet: tcp_westwood_bw_rttmin()
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return std::max<std::int64_t>(tcp.cwnd / 2, 2); }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }

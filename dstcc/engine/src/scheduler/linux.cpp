@@ -10,9 +10,10 @@
 // window unused while the quicker one has more than fills its own. The writer keeps an eighth of all windows beyond what is
 // under way in the connection, as that of kernel-cc/transfer does, where layers have deadlines.
 //
-// 6.1 goes on with a burst over the next writes (last_snd, snd_burst); 6.12 chooses anew for each
-// (mptcp_sched_get_send(), called by __mptcp_push_pending() with each write). 6.1's subflows heed tcp_notsent_lowat; 6.12's do
-// not (mptcp_sockopt_sync_locked()), and take what their send buffers hold (sk_stream_memory_free()).
+// 6.1 goes on with a burst over the next writes (last_snd, snd_burst); 6.12 chooses anew with each write, each of the program's
+// looks and each ACK that pushes (mptcp_sched_get_send(), with which __mptcp_push_pending() and __mptcp_subflow_push_pending()
+// begin). 6.1's subflows heed tcp_notsent_lowat; 6.12's do not (mptcp_sockopt_sync_locked()), and take what their send buffers
+// hold (sk_stream_memory_free()).
 #include "scheduler/scheduler.hpp"
 #include "scheduler/rules.hpp"
 
@@ -57,7 +58,8 @@ public:
     }
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
-        const bool anew = kRelease == Release::k6_12 && next.write;
+        const bool anew = kRelease == Release::k6_12 && (next.write || next.now_ns != asked_ns_);
+        asked_ns_ = next.now_ns;
         if ((anew || burst_ <= 0 || (ready & bit_of(last_)) == 0 || full(paths, last_)) && !begin(paths, ready, next))
             return -1;
         burst_ -= next.bytes;
@@ -97,7 +99,8 @@ private:
         if (tcp.pacing_bytes_per_ns > 0) return tcp.pacing_bytes_per_ns;
         if (tcp.delivered == 0) {
             const std::int64_t cwnd = tcp.syn_repeated ? 1 : kInitialWindow;
-            return rules::linux_rate(cwnd, kInfiniteWindow, 0, tcp.mss_bytes, tcp.srtt_ns);
+            const std::int64_t ssthresh = tcp.syn_repeated ? tcp.syn_ssthresh : kInfiniteWindow;
+            return rules::linux_rate(cwnd, ssthresh, 0, tcp.mss_bytes, tcp.srtt_ns);
         }
         return rules::linux_rate(tcp.cwnd, tcp.ssthresh, tcp.packets_out(), tcp.mss_bytes, tcp.srtt_ns);
     }
@@ -106,6 +109,7 @@ private:
     double send_buffer_;
     std::int64_t unsent_limit_;
     int last_ = 0;
+    Time asked_ns_ = kNever;
     std::int64_t burst_ = 0;  // bytes that the last one may still take
 };
 

@@ -51,6 +51,8 @@ struct TcpState {
     bool linux_pacing = false;       // with Linux's exceptions, see Subflow::pace
     bool payload_paced = false;      // the pace of a full packet is shared by its payload, without headers
     bool syn_repeated = false;
+    std::int64_t syn_ssthresh =
+        kInfiniteWindow;            // what a control sets then (tcp_enter_loss()), where it bounds the pace
     bool marks_app_limited = true;  // samples of what the application limits are told from others
     std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
     std::uint32_t option_bytes = 0;  // MPTCP's in each segment: Linux's mss_cache is that much more than the payload
