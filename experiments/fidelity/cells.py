@@ -218,7 +218,9 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
     offered = 1.2 * sum(link["rate_bps"] for link in links)
     at_once = cell.links > 1 and RELEASES[cell.kernel].scheduler == "linux"
     wide = at_once and cell.congestion != "fixed"  # whose window never grows into it
-    window = {"receive_buffer_bytes": WIDE_WINDOW} if wide else {}
+    window: dict[str, Any] = {"receive_buffer_bytes": WIDE_WINDOW} if wide else {}
+    if cell.congestion == "fixed":
+        window["fixed_cwnd_segments"] = [cell.bdp_packets]
     return Scenario.model_validate(
         {
             "scenario": {"name": "fidelity", "duration_s": length_s},

@@ -247,14 +247,22 @@ def steered_slot_ns(config: EngineConfig) -> int:
 
 
 def windows_of(config: EngineConfig) -> list[int]:
-    """The window of ``fixed`` on each of a link's subflows, in segments: as given, or its share of the link's
-    bandwidth-delay product."""
-    full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
+    """The window of ``fixed`` on each of a link's subflows, in segments: as given, or, as in the simulator
+    (congestion/setup.hpp), its share of what the line takes from a packet's first bit to its ACK's last."""
+    full, header = config.transport.mss_bytes + HEADER_BYTES, HEADER_BYTES
     given = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
     windows = [int(window) for window in given]
-    return windows or [
-        max(2, ceil(link.rate_bps * rtt_s(link) / full / link.subflows)) for link in config.links
-    ]
+
+    def window(link: Link) -> int:
+        slot_ns = _service_ns(full, link.rate_bps)
+        loop_ns = 2 * max(link.delay_ns) + slot_ns + _service_ns(header, link.up_rate_bps)
+        return max(2, -(-loop_ns // (slot_ns * link.subflows)))
+
+    return windows or [window(link) for link in config.links]
+
+
+def _service_ns(size_bytes: int, rate_bps: float) -> int:
+    return int(8e9 / rate_bps * size_bytes + 0.5)
 
 
 def slot_ns(config: EngineConfig) -> int:

@@ -23,14 +23,18 @@ static u32 dstcc_ceiling(const struct tcp_sock *tp)
 	return min(READ_ONCE(dstcc_cwnd_max), tp->snd_cwnd_clamp);
 }
 
-static void dstcc_set_pace(struct sock *sk, u32 window)
+static void dstcc_pace_over(struct sock *sk, u32 window, u64 rtt_us)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const u32 mss = min(tp->mss_cache, DSTCC_LAW_WIRE_MAX);
-	const u64 rate = dstcc_law_pace(window, mss, tp->srtt_us >> 3);
+	const u32 mss = min(tcp_sk(sk)->mss_cache, DSTCC_LAW_WIRE_MAX);
+	const u64 rate = dstcc_law_pace(window, mss, rtt_us);
 
 	if (rate)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+static void dstcc_set_pace(struct sock *sk, u32 window)
+{
+	dstcc_pace_over(sk, window, tcp_sk(sk)->srtt_us >> 3);
 }
 
 u32 dstcc_own_window(const struct sock *sk)
@@ -308,11 +312,13 @@ static void dstcc_init(struct sock *sk)
 	dstcc->initial_cwnd = dstcc_initial_window(sk);
 	dstcc_open_window(sk, tp);
 	/*
-	 * The SYN's answer came through cong_control() before this: where the SYN had been
-	 * repeated, as it is if a round trip is longer than the first timeout, that set the pace by
-	 * a window of one. What has no action yet is not paced.
+	 * The SYN's answer came through cong_control() before this. A SYN that was repeated, as it
+	 * is if a round trip is longer than the first timeout, may have left srtt unknown, and no
+	 * pace, which is ~0. MPTCP makes a mean of that and later paces (avg_pacing_rate), and for
+	 * hundreds of round trips one subflow had all data.
 	 */
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	dstcc_pace_over(sk, min(2 * tcp_snd_cwnd(tp), DSTCC_LAW_CWND_MAX),
+			tp->srtt_us >> 3 ?: USEC_PER_SEC);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	if (xa_alloc_cyclic_bh(&own->subflows, &id, sk, XA_LIMIT(1, U32_MAX), &own->next_id,
 			       GFP_ATOMIC | __GFP_NOWARN) >= 0)

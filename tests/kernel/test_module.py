@@ -20,6 +20,7 @@ SHORT = (
     "state",
     "actions",
     "window_opens_at_once",
+    "first_pace",
     "silence",
     "reports",
     "closing",

@@ -485,15 +485,31 @@ def test_a_trial_has_the_simulators_patience(delay_s: float, patience_s: float) 
 
 def test_a_fixed_window_is_told_or_fills_the_link() -> None:
     fixed = {"mode": "lanes", "lanes_per_link": 4, "congestion": "fixed"}
-    # 115,200 bit/s for 1,020 s in packets of 1,500 bytes
-    assert windows_of(trial(scenario(LINKS, transport=fixed))) == [9792, 9792]
+    # 115,200 bit/s for 1,020 s are 9,792 packets of 1,500 bytes, and one is on the line, before its ACK of 40
+    assert windows_of(trial(scenario(LINKS, transport=fixed))) == [9794, 9794]
     assert windows_of(trial(scenario(LINKS, transport={**fixed, "fixed_cwnd_segments": [50]}))) == [50, 50]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"rate_bps": 12_000, "delay_s": 5},
+        {"rate_bps": 12_000, "delay_s": 5, "up_rate_bps": 100},
+        {"rate_bps": 12_000, "delay_s": 5, "subflows": 2},
+        {"delay_s": [[0, 5], [60, 9.7]], "rate_bps": 64e3},
+    ],
+)
+def test_a_fixed_window_is_the_simulators(link: dict[str, Any]) -> None:
+    """12 kbit/s: a packet a second, and 0.03 or 3.2 s for its ACK: 10 + 1.03 or 4.2, on two subflows half as many."""
+    config = trial(scenario([{"name": "a", **link}], transport={"congestion": "fixed"}))
+    window = simulate(config).samples.cwnd_segments
+    assert windows_of(config) == [int(window.max())]
 
 
 def test_subflows_share_the_default_window_and_have_a_given_one_each() -> None:
     """As in the simulator; the kernel's each got half of a given one."""
     two = [{**link, "subflows": 2} for link in (LINKS if isinstance(LINKS, list) else [LINKS])]
-    assert windows_of(trial(scenario(two, transport={"congestion": "fixed"}))) == [4896] * len(two)
+    assert windows_of(trial(scenario(two, transport={"congestion": "fixed"}))) == [4897] * len(two)
     given = {"congestion": "fixed", "fixed_cwnd_segments": [50]}
     assert windows_of(trial(scenario(two, transport=given))) == [50] * len(two)
 

@@ -191,6 +191,22 @@ def window_opens_at_once() -> dict[str, Any]:
 
 
 @check
+def first_pace() -> dict[str, Any]:
+    """Before its first ACK of data a subflow has a pace, 2 W a round trip or, while none is known, a second: MPTCP's
+    scheduler makes a mean of it (avg_pacing_rate), and none at all would be 2^64 - 1 bytes a second."""
+    paces = []
+    for delay_ms in (200, 2000):
+        with loaded(), two_paths(delay_ms=delay_ms) as net, inside_client(net) as client, transfer(net):
+            wait_for(lambda: len(client.subflows()) == 1, 60)
+            (first,) = client.subflows()
+        assert first.delivered <= 1 and not first.steered, first
+        expected = 2 * first.cwnd * first.mss * 10**6 / (first.srtt_us or 10**6)
+        assert abs(first.pacing_rate / expected - 1) < 0.02, (first, expected)
+        paces.append(first.pacing_rate)
+    return {"paces": paces}
+
+
+@check
 def silence() -> dict[str, Any]:
     """After silence_slots without an action Reno takes the window; the next action takes it back."""
     with loaded(), connected(loss_percent=0.2) as (_, client, _running):
