@@ -54,24 +54,20 @@ class Cell(NamedTuple):
 
 READS = "where in the time between two reads segments arrive decides (`__tcp_ack_snd_check`)"
 STARTS = "reads decide whether slow start overflows the queue: of eight delays in {} on Linux, in {} here"
-NETEM = "netem's late timers raise BBR's rate by 1 %; over an exact link all steps agree"
-SLOTS = (
-    "the module acts from the end of a slot on, a round trip later on each link; 1.02 over 400 round trips"
+SHARED = (
+    "reads decide how many segments an ACK has, by which BIC grows (`bictcp_update`, `delayed_ack`); 1.03 "
+    "where the program reads 400 times a round trip"
 )
-DRAWS = "what netem drew in four runs: {} losses for {} that are to be expected"
-SPACE = "in the usual window what waits for the other subflow leaves no room (`mptcp_space`); in 16 MiB 1.15"
-DRY = "the second subflow runs dry a round trip later than on Linux (`avg_pacing_rate`); the first one's steps agree"
+DRY = (
+    "until the module acts, at a slot's end, the joined subflow has its SYN's pace (`avg_pacing_rate`) and runs "
+    "dry; MPTCP's timer repeats a page on it (`mptcp_subflow_get_retrans`)"
+)
 REASONS: dict[tuple[str, ...], str] = {
     ("vegas", "0.1", "0.0001", "2", "100"): READS,
     ("cubic", "1", "0", "1", "800"): STARTS.format(7, "4 (2 with a first window of 40)"),
     ("vegas", "1", "0", "1", "800"): STARTS.format(5, 2),
-    ("fixed", "10", "0.0001", "1", "100"): DRAWS.format(22, 16),
-    ("fixed", "10", "0.0001", "2", "100"): DRAWS.format(26, 32),
-    ("fixed", "10", "0.001", "2", "100"): SPACE,
-    **{("westwood", "10", loss, "2", "100"): DRY for loss in ("0", "0.0001")},
-    ("bic", "1", "0.001", "1", "800"): "not known; z is 2.0 with 32 runs",
-    **{("bbr", "0.1", loss, "2", "100"): NETEM for loss in ("0", "0.0001", "0.001")},
-    **{("fixed", rtt, "0", "2", "100"): SLOTS for rtt in ("0.1", "1", "10")},
+    ("bic", "1", "0.001", "1", "800"): SHARED,
+    **{("fixed", "10", loss, "2", "100"): DRY for loss in ("0", "0.0001", "0.001")},
 }
 """By control, round trip, loss, links and bandwidth-delay product; each was run (docs/fidelity.md)."""
 
