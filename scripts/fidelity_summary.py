@@ -52,7 +52,10 @@ class Cell(NamedTuple):
         return REASONS[self.name[0], self.name[1].split()[0], *self.name[2:5]]
 
 
-READS = "where in the time between two reads segments arrive decides (`__tcp_ack_snd_check`)"
+READS = (
+    "where in the time between two reads segments arrive decides (`__tcp_ack_snd_check`); 0.98 (z -1.0) where the "
+    "program reads 100 times a round trip"
+)
 STARTS = (
     "reads decide whether slow start overflows the queue: of eight delays in 7 on Linux, in 4 (2 with a first window "
     "of 40) here; 1.000 where the program reads 400 times a round trip"
