@@ -68,16 +68,11 @@ SHARED = (
     "reads decide how many segments an ACK has, by which BIC grows (`bictcp_update`, `delayed_ack`); 1.03 "
     "where the program reads 400 times a round trip"
 )
-DRY = (
-    "until the module acts, at a slot's end, the joined subflow has its SYN's pace (`avg_pacing_rate`) and runs "
-    "dry; MPTCP's timer repeats a page on it (`mptcp_subflow_get_retrans`)"
-)
 REASONS: dict[tuple[str, ...], str] = {
     ("vegas", "0.1", "0.0001", "2", "100"): READS,
     ("cubic", "1", "0", "1", "800"): STARTS,
     ("vegas", "1", "0", "1", "800"): ROUND,
     ("bic", "1", "0.001", "1", "800"): SHARED,
-    **{("fixed", "10", loss, "2", "100"): DRY for loss in ("0", "0.0001", "0.001")},
 }
 """By control, round trip, loss, links and bandwidth-delay product; each was run (docs/fidelity.md)."""
 

@@ -216,8 +216,7 @@ def _transfer(cell: Cell, seed: int) -> Scenario:
     length_s = cell.length_rtts * cell.rtt_s
     links = [_link(cell, seed, i, cell.rtt_s, cell.loss) for i in range(cell.links)]
     offered = 1.2 * sum(link["rate_bps"] for link in links)
-    at_once = cell.links > 1 and RELEASES[cell.kernel].scheduler == "linux"
-    wide = at_once and cell.congestion != "fixed"  # whose window never grows into it
+    wide = cell.links > 1 and RELEASES[cell.kernel].scheduler == "linux"
     window: dict[str, Any] = {"receive_buffer_bytes": WIDE_WINDOW} if wide else {}
     if cell.congestion == "fixed":
         window["fixed_cwnd_segments"] = [cell.bdp_packets]
