@@ -181,8 +181,9 @@ public:
     Shared share_ack(Time now, std::int64_t number, Time spacing) const {
         const bool alike = blocks_ > 0 && block_[0].end == number && out_of_order_.end() == number && quick_ == 0 &&
                            compressed_ == 0 && pending_bytes_ == 0 && hole_ == next_ &&
-                           duplicates_ >= kDuplicatesAtOnce && held_ > held_most_ && !unanswered_ && !pushed_ &&
-                           unread_ == nullptr && !out_of_order_.empty() && timer_ns_ + constants_.jiffy <= now;
+                           duplicates_ >= kDuplicatesAtOnce && held_ > held_most_ && !unanswered_ && !duplicate_ &&
+                           !pushed_ && unread_ == nullptr && !out_of_order_.empty() &&
+                           timer_ns_ + constants_.jiffy <= now;
         if (!alike || spacing <= 0) return {};
         const std::int64_t share = compressed_ack_ / spacing + 1;
         if (share <= kCompressedAcks) return {share, compressed_ack_};
