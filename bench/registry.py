@@ -47,6 +47,7 @@ FIGURES = (
     Figure("run_cost", runs.run_cost, Goal("value", "<=", 15)),
     Figure("coded_run_cost", runs.coded_run_cost, Goal("value", "<=", 15)),
     Figure("segment_run_cost", runs.segment_run_cost, Goal("value", "<=", 15)),
+    Figure("ack_run_cost", runs.ack_run_cost, Goal("value", "<=", 15)),
     Figure("run_week_s", runs.week_s, Goal("value", "<=", 60)),
     Figure("coded_cost", coded.coded_cost, Goal("ratio", "<=", 1.3)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),

@@ -20,6 +20,7 @@ from dstcc.engine import EngineConfig, FrameSchedule, Loss, TransportStats, simu
 from .coded import coded_config
 from .figure import Measured, core_s, interleaved, median_ratio
 from .missions import day_config
+from .nets import Bulk
 
 REPEATS = 5
 SECONDS = 1440
@@ -123,6 +124,17 @@ def segment_run_cost() -> Measured:
         for faster in (10, 1)
     }
     return _measured(configs, 2)
+
+
+def ack_run_cost() -> Measured:
+    """A file under CUBIC over one link; in the notes other laws, of which Vegas never fills the queue, and losses."""
+    configs = {
+        "cubic": Bulk(subflows=1, packets=2_000_000),
+        "newreno": Bulk(subflows=1, packets=2_000_000, congestion="newreno"),
+        "losses": Bulk(subflows=1, packets=500_000, loss=Loss("packet", 1e-5)),
+        "vegas": Bulk(subflows=1, packets=2_000_000, congestion="vegas"),
+    }
+    return _measured({name: bulk.config() for name, bulk in configs.items()}, 2)
 
 
 def week_s() -> Measured:

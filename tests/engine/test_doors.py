@@ -27,6 +27,7 @@ SENDING = (
     "tcp/sender.cpp",
     "tcp/sender_acks.cpp",
     "tcp/sender_recovery.cpp",
+    "tcp/sender_runs.cpp",
     "tcp/senders.hpp",
     "tcp/senders.cpp",
     "coding/flight.hpp",

@@ -2,6 +2,7 @@
 // Sequential use touches memory in order; memory follows the number of live records, both ways.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -43,6 +44,17 @@ public:
     void pop_front() {
         ++begin_;
         if (++front_ == front_end_) next_block();
+    }
+    // Call f(record) for so many at the front, which leave.
+    template <class F>
+    void take_front(std::int64_t count, F&& f) {
+        while (count > 0) {
+            const std::int64_t here = std::min(count, static_cast<std::int64_t>(front_end_ - front_));
+            for (T* const end = front_ + here; front_ != end; ++front_) f(*front_);
+            begin_ += here;
+            count -= here;
+            if (front_ == front_end_) next_block();
+        }
     }
     // All up to and not including `to`.
     void pop_front(std::int64_t to) {

@@ -30,6 +30,13 @@ struct Run {
     }
 };
 
+// At each of the times so many at once.
+struct Volleys {
+    Run times;
+    std::int64_t each = 0;
+    std::int64_t count() const { return times.count * each; }
+};
+
 // Packets of a run that arrive one after another, from a place in it on.
 struct Stretch {
     std::int64_t place = 0;

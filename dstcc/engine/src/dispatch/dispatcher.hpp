@@ -196,10 +196,17 @@ protected:
     // Is there what subflows that are free, or come to be, may take?
     bool may_offer() const { return ready_ != 0 && anything_to_offer(); }
     bool goes_on_undisturbed(std::size_t s) const;
+    // ACKs at those times, in order, the first of what is before a number, and each of so many segments more: each lets segments leave, and
+    // nothing else happens. How many there are.
+    std::int64_t go_by_acks(std::size_t s, std::int64_t to, const Run& times, std::int64_t each);
+    // What they have let leave goes on the line only now.
+    void put_volleys(std::size_t s);
 
 private:
     bool begin_going(std::size_t s, std::uint32_t object);
     void leave(std::size_t s, Time to);
+    void put_on_line(std::size_t s, const Volleys& volleys, std::int64_t number, std::uint32_t object,
+                     std::uint32_t order);
     void stop_going(std::size_t s);
     void repair(std::size_t s);
     void repeat(std::size_t s, std::int64_t number);
@@ -255,11 +262,13 @@ protected:
     WaitingLayers pending_;                  // released, bound to no subflow
     std::vector<std::int64_t> least_bytes_;  // of layers that wait there, by level, as next_in_time() wants it
     SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0, bound_ = 0;
-    SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
-    SubflowSet sent_ = 0;    // new segments left on them since finish_all_sending()
-    SubflowSet going_ = 0;   // on which segments leave by themselves
-    bool runs_ = false;      // some may
-    bool copied_ = false;    // data that one subflow carries went over another, too
+    SubflowSet outage_ = 0;         // at rest, see SendingEnd::steer()
+    SubflowSet sent_ = 0;           // new segments left on them since finish_all_sending()
+    SubflowSet going_ = 0;          // on which segments leave by themselves
+    bool runs_ = false;             // some may
+    bool by_acks_ = false;          // segments of a layer leave in volleys, as ACKs come
+    std::vector<Volleys> volleys_;  // that ACKs at hand let leave
+    bool copied_ = false;           // data that one subflow carries went over another, too
     std::int64_t packets_in_runs_ = 0;
 
     LogHistogram waits_;

@@ -87,4 +87,61 @@ bool Dispatcher::goes_on_undisturbed(std::size_t s) const {
            subflow.sender.undisturbed_until(now_, subflow.ahead.at(subflow.ahead.count));
 }
 
+void Dispatcher::put_on_line(std::size_t s, const Volleys& volleys, std::int64_t number, std::uint32_t object,
+                             std::uint32_t order) {
+    const DataPacket first{0,
+                           volleys.times.first,
+                           static_cast<std::uint32_t>(number),
+                           object,
+                           order,
+                           static_cast<std::uint16_t>(transport_.mss_bytes),
+                           static_cast<std::uint16_t>(s & 0x7FFF),
+                           0};
+    for (const auto& [wait_ns, packets] : subflows_[s].out.send(volleys, first, header_bytes_))
+        waits_.add(wait_ns, packets);
+}
+
+std::int64_t Dispatcher::go_by_acks(std::size_t s, std::int64_t to, const Run& times, std::int64_t each) {
+    if (pending_.empty() || copied_layers_ != 0 || layers_[pending_.front()].offset == 0) return 0;
+    Outlet& subflow = subflows_[s];
+    const std::uint32_t object = pending_.front();
+    const std::int64_t mss = transport_.mss_bytes, before = subflow.sender.tcp().snd_nxt;
+    const Subflow::Clocked done =
+        subflow.sender.clock(to, times, each, (unsent_bytes(object) - 1) / mss, timers_.at(s), volleys_);
+    if (done.acks == 0) return 0;
+    now_ = times.at(done.acks - 1);
+    const std::int64_t sent = subflow.sender.tcp().snd_nxt - before, bytes = sent * mss;
+    LayerSending& layer = layers_[object];
+    layer.offset += bytes;
+    layer.sent_bytes += bytes;
+    new_payload_ += bytes;
+    backlog_ -= bytes;
+    data_packets_ += sent;
+    packets_in_runs_ += sent;
+    subflow.sent += sent;
+    subflow.delivered_bytes += done.bytes;
+    if (done.timer < timers_.at(s)) timers_.set(s, done.timer);
+    if (done.over) {
+        put_volleys(s);
+        pump(s);
+    } else {
+        refresh(s, subflow.sender);
+    }
+    return done.acks;
+}
+
+void Dispatcher::put_volleys(std::size_t s) {
+    if (volleys_.empty()) return;
+    Subflow& sender = subflows_[s].sender;
+    const std::uint32_t object = pending_.front();
+    std::uint32_t& order = order_of(subflows_[s], object);
+    for (const Volleys& volleys : volleys_) {
+        const std::int64_t number =
+            sender.append(volleys, object, order, static_cast<std::uint16_t>(transport_.mss_bytes));
+        put_on_line(s, volleys, number, object, order);
+        order += static_cast<std::uint32_t>(volleys.count());
+    }
+    volleys_.clear();
+}
+
 }  // namespace dstcc

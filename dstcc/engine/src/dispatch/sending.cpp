@@ -117,7 +117,13 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     const std::int64_t end = first + std::min(sender.room(), room_for(mss));
     std::int64_t number = first, left = payload - layer.offset;
     std::uint32_t order = next_order;
-    do {
+    if (by_acks_ && left >= mss) {
+        const std::int64_t whole = std::min(end - first, left / mss);
+        for (; number < first + whole; ++number) sender.push(now, object, order++, static_cast<std::uint16_t>(mss));
+        put_on_line(s, {{now, 0, 1}, whole}, first, object, next_order);
+        left -= whole * mss;
+    }
+    while (number < end && left > 0) {
         const auto bytes = static_cast<std::uint16_t>(std::min(mss, left));
         left -= bytes;
         const bool pushed = writes_what_fits_ && (number + 1 >= end || left == 0);
@@ -127,7 +133,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
         if (wait >= 0) waits_.add(wait);
         ++order;
         ++number;
-    } while (number < end && left > 0);
+    }
     const std::int64_t bytes = payload - left - layer.offset, count = number - first;
     next_order = order;
     layer.offset += bytes;

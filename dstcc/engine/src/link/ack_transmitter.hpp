@@ -37,6 +37,13 @@ public:
         passage.clear();
         up_->transmit(times, bytes, passage);
         for (const auto& [place, arrivals] : passage.arrive) {
+            if (first.sacks == 0 && wire_->joins_acks_) {
+                wire_->join_acks({arrivals.first, first.echo_ns + place * each.stamp_spacing,
+                                  static_cast<std::uint32_t>(first.cumulative + place * each.acknowledges),
+                                  static_cast<std::uint16_t>(sender), 0, first.kind},
+                                 {arrivals.count, arrivals.spacing, each.stamp_spacing, each.acknowledges});
+                continue;
+            }
             AckPacket& packet =
                 wire_->put_ack(arrivals.first, first.one_way_ns + place * each.stamp_spacing, first.delivered);
             fill(first, sender, packet);

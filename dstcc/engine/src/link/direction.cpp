@@ -65,7 +65,8 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
     return {last_arrival_ns_, start - now};
 }
 
-void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
+// `before`: so many were put on the line at times of theirs.
+void Direction::transmit(const Run& run, std::int64_t before, std::uint32_t bytes, RunPassage& out) {
     if (bytes != last_bytes_) measure(bytes);
     for (std::int64_t place = 0; place < run.count;) {
         const Services next = at_once(run, place, bytes);
@@ -74,17 +75,40 @@ void Direction::transmit(const Run& run, std::uint32_t bytes, RunPassage& out) {
             if (next.longer_ns == 0) out.waited(next.wait_ns, count);
             for (std::int64_t k = 0; next.longer_ns != 0 && k < count; ++k)
                 out.waited(next.wait_ns + k * next.longer_ns, 1);
-            sent_ += count;
-            busy_ns_ = next.begin.last() + last_service_ns_;
-            lossless_ || framed_ ? arrive(next.begin, 0, count, place, out) : draw(next.begin, place, bytes, out);
+            serve(next.begin, before + place, bytes, out);
             place += count;
         } else {
             const Passage passage = transmit(run.at(place), bytes);
             if (passage.wait_ns >= 0) out.waited(passage.wait_ns, 1);
-            if (passage.arrive_ns != kNever) out.arrives(place, {passage.arrive_ns, 0, 1});
+            if (passage.arrive_ns != kNever) out.arrives(before + place, {passage.arrive_ns, 0, 1});
             ++place;
         }
     }
+}
+
+// All at once where the line does not rest between them, each finds room, and draws of their slots are all that can lose them.
+void Direction::transmit(const Volleys& volleys, std::uint32_t bytes, RunPassage& out) {
+    if (bytes != last_bytes_) measure(bytes);
+    const Run& times = volleys.times;
+    const std::int64_t each = volleys.each, count = volleys.count();
+    const Time service = last_service_ns_, start = std::max(times.first, busy_ns_), wait = start - times.first;
+    const Time longer = times.count > 1 ? each * service - times.spacing : 0, last = wait + (times.count - 1) * longer;
+    const Time lit = lossless_ ? safe_until_ns_ : dark_from_ns_;
+    if (steady_rate_ && most_packets_ == 0 && !framed_ && last >= 0 &&
+        std::max(wait, last) + each * service <= limit_ns_ && start + count * service <= lit) {
+        for (std::int64_t k = 0; k < each; ++k)
+            for (std::int64_t i = 0, alike = longer == 0 ? times.count : 1; i < times.count; i += alike)
+                out.waited(wait + i * longer + k * service, alike);
+        return serve({start, service, count}, 0, bytes, out);
+    }
+    for (std::int64_t i = 0; i < times.count; ++i) transmit({times.at(i), 0, each}, i * each, bytes, out);
+}
+
+// Of packets that have room, and whose services begin then.
+void Direction::serve(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out) {
+    sent_ += begin.count;
+    busy_ns_ = begin.last() + last_service_ns_;
+    lossless_ || framed_ ? arrive(begin, 0, begin.count, place, out) : draw(begin, place, bytes, out);
 }
 
 // Of packets of a run, from one on, those that find room and are served at one rate, where the line rests before each or before none,

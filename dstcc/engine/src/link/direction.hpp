@@ -76,7 +76,8 @@ public:
         return {busy_ns_ + first_delay_ns_, wait};
     }
     // The same for one packet after another at the times of a run; those that are served at equal distances all at once.
-    void transmit(const Run& run, std::uint32_t bytes, RunPassage& out);
+    void transmit(const Run& run, std::uint32_t bytes, RunPassage& out) { transmit(run, 0, bytes, out); }
+    void transmit(const Volleys& volleys, std::uint32_t bytes, RunPassage& out);
     // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.
     Time wait_alike(Time now, Time distance, std::uint32_t bytes) {
         if (!steady_rate_ || most_packets_ > 0) return -1;
@@ -165,6 +166,8 @@ private:
         Time wait_ns, longer_ns = 0;
     };
     Services at_once(const Run& run, std::int64_t place, std::uint32_t bytes) const;
+    void transmit(const Run& run, std::int64_t before, std::uint32_t bytes, RunPassage& out);
+    void serve(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out);
     void draw(const Run& begin, std::int64_t place, std::uint32_t bytes, RunPassage& out);
     void arrive(Run begin, std::int64_t from, std::int64_t to, std::int64_t place, RunPassage& out);
     bool lost_in_slot(std::uint32_t nth, std::uint32_t bytes) {

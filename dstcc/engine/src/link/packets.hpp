@@ -18,10 +18,19 @@ struct DataPacket {
 };
 static_assert(sizeof(DataPacket) == 32, "the memory budget counts on it");
 
-// Full packets with numbers one after another, at equal distances when they leave and when they arrive.
+// Full packets with numbers one after another, at equal distances when they leave and when they arrive. Where they leave in volleys, so
+// many at once, these are at equal distances; of the first volley so many have arrived already.
 struct PacketRun {
     std::int64_t count;
     Time sent_spacing, spacing;
+    std::uint32_t volley = 1, passed = 0;
+
+    // How long after the first the nth leaves.
+    Time sent_after(std::int64_t n) const { return (volley == 1 ? n : (passed + n) / volley) * sent_spacing; }
+    void drop(std::int64_t from_front) {
+        count -= from_front;
+        if (volley > 1) passed = static_cast<std::uint32_t>((passed + from_front) % volley);
+    }
 };
 
 // A layer's bytes in a segment.

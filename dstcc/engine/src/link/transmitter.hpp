@@ -59,6 +59,24 @@ public:
                         {arrivals.count, times.spacing, arrivals.spacing});
         return passage.waits;
     }
+    // The same for volleys.
+    const std::vector<RunPassage::Waits>& send(const Volleys& volleys, const DataPacket& first,
+                                               std::uint32_t header_bytes) const {
+        RunPassage& passage = wire_->passage_;
+        passage.clear();
+        down_->transmit(volleys, first.bytes + header_bytes, passage);
+        for (const auto& [place, arrivals] : passage.arrive) {
+            DataPacket packet = first;
+            packet.arrive_ns = arrivals.first;
+            packet.sent_ns = volleys.times.at(place / volleys.each);
+            packet.number += static_cast<std::uint32_t>(place);
+            packet.order += static_cast<std::uint32_t>(place);
+            wire_->put_run(
+                packet, {arrivals.count, volleys.times.spacing, arrivals.spacing,
+                         static_cast<std::uint32_t>(volleys.each), static_cast<std::uint32_t>(place % volleys.each)});
+        }
+        return passage.waits;
+    }
     // How long each of the packets waits that come at that distance from now on, if nothing else comes: -1 where not all wait alike.
     Time wait_alike(Time now, Time distance, std::uint32_t bytes) const {
         return down_->wait_alike(now, distance, bytes);

@@ -47,7 +47,10 @@ public:
     // Data packets that are alike are one record.
     void set_joining() { joins_ = true; }
     // Packets of a run have their places one after another in an ordering domain, and not all the same.
-    void set_ordered(bool ordered) { order_step_ = ordered; }
+    void set_ordered(bool ordered) {
+        order_step_ = ordered;
+        joins_acks_ = ordered && !beside_.stamps && !beside_.delivered;
+    }
 
     // The packet that arrives next; it lies there until it is popped.
     const DataPacket& front_data() { return data_.front(); }
@@ -64,13 +67,13 @@ public:
         if (front.pushed == 0) return pop_data();
         PacketRun& run = data_runs_.front();
         data_in_runs_ -= count;
-        run.count -= count;
-        if (run.count == 0) {
+        if (run.count == count) {
             data_runs_.pop_front();
             return pop_data();
         }
         front.arrive_ns += count * run.spacing;
-        front.sent_ns += count * run.sent_spacing;
+        front.sent_ns += run.sent_after(count);
+        run.drop(count);
         front.number += static_cast<std::uint32_t>(count);
         front.order += order_step_ * static_cast<std::uint32_t>(count);
         return front.arrive_ns;
@@ -273,6 +276,14 @@ private:
         data_runs_.push_back(more);
         data_in_runs_ += more.count;
     }
+    // A record of its own.
+    void put_run(const DataPacket& first, const PacketRun& run) {
+        DataPacket& packet = put_data(first.arrive_ns) = first;
+        packet.pushed = run.count > 1;
+        if (run.count == 1) return;
+        data_runs_.push_back(run);
+        data_in_runs_ += run.count;
+    }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {
         if (beside_.stamps) stamps_.push_back(one_way_ns);
@@ -286,6 +297,35 @@ private:
     void put_run(const AckRun& run) {
         ack_runs_.push_back(run);
         acks_in_runs_ += run.count;
+    }
+    // ACKs without blocks, which may go on with the last ones.
+    void join_acks(const AckPacket& first, const AckRun& more) {
+        if (!acks_.empty()) {
+            AckPacket& last = acks_.back();
+            const bool is_run = last.kind == kRun;
+            const AckRun run = is_run ? ack_runs_.back() : AckRun{1, 0, 0, 0};
+            const std::int64_t places = run.count - 1;
+            const AckRun whole{
+                run.count + more.count, first.arrive_ns - last.arrive_ns - places * run.spacing,
+                first.echo_ns - last.echo_ns - places * run.stamp_spacing,
+                first.cumulative - last.cumulative - static_cast<std::uint32_t>(places) * run.acknowledges};
+            const auto goes_on = [&](const AckRun& of) {
+                return of.count == 1 || (of.spacing == whole.spacing && of.stamp_spacing == whole.stamp_spacing &&
+                                         of.acknowledges == whole.acknowledges);
+            };
+            if ((is_run || last.kind == kPlain) && last.sacks == 0 && last.sender == first.sender && goes_on(run) &&
+                goes_on(more)) {
+                acks_in_runs_ += more.count + !is_run;
+                if (!is_run) ack_runs_.push_back(whole);
+                ack_runs_.back() = whole;
+                last.kind = kRun;
+                return;
+            }
+        }
+        AckPacket& packet = put_ack(first.arrive_ns, -1, 0) = first;
+        if (more.count == 1) return;
+        packet.kind = kRun;
+        put_run(more);
     }
     // `first`: a layer's segment goes out for the first time.
     [[gnu::noinline, gnu::cold]] void tell_observers(const DataPacket& packet, std::int64_t number, bool first,
@@ -314,7 +354,7 @@ private:
     BlockRing<std::int64_t> delivered_;
     QuickHeads arrivals_, answers_;
     std::size_t head_;
-    bool observed_ = false, joins_ = false;
+    bool observed_ = false, joins_ = false, joins_acks_ = false;
     std::uint32_t order_step_ = 0;
     Beside beside_;
     WireObservers observers_;

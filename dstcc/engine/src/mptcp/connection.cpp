@@ -38,7 +38,7 @@ ControlSetup setup_of(const EngineConfig& config, const TcpState& tcp, std::size
                          on.up.service_ns(static_cast<std::uint32_t>(config.transport.header_bytes)));
 }
 
-// Each link is one subflow's alone, whose control heeds nothing that comes back.
+// Each link is one subflow's alone.
 bool all_alone(const EngineConfig& config, const std::vector<Link>& links) {
     if (config.transport.make_control) return false;  // somebody's own
     for (std::size_t l = 0; l < links.size(); ++l) {
@@ -46,9 +46,6 @@ bool all_alone(const EngineConfig& config, const std::vector<Link>& links) {
         if (links[l].network != nullptr || on.subflows != 1 || !on.flows.empty() || !on.cross_traffic.empty() ||
             !on.drops.empty())
             return false;
-        const TcpState tcp = initial_state(config, l);
-        const auto control = own_control(config.transport, setup_of(config, tcp, l, links[l], 1));
-        if (control->deaf_until(0) != kNever || control->wants_sends()) return false;
     }
     return true;
 }
@@ -183,7 +180,7 @@ Time Connection::receive_run(Time at, Wire& wire) {
 // An acknowledgement arrives at its sender.
 [[gnu::always_inline]] inline void Connection::handle_quick(Time now, std::size_t link) {
     Wire& wire = wires_[link];
-    if (runs_ && (wire.front_ack().kind == kRun || wire.front_ack().sacks > 0)) {
+    if (runs_ && wire.front_ack().kind != kSyn) {
         if (hear_runs(wire)) return;
         const AckPacket packet = wire.front_ack();
         AckBlocks ack;
@@ -216,23 +213,27 @@ Time Connection::receive_run(Time at, Wire& wire) {
     sending_.handle_ack(now, s, ack);
 }
 
-// ACKs of a wire, as many as only count; false if the first one does not.
+// ACKs of a wire, as many as only count, or let segments leave by the window; false if the first one does not.
 bool Connection::hear_runs(Wire& wire) {
+    const std::size_t s = wire.front_ack().sender;
     bool heard = false;
-    for (const Time until = sending_.counts_until(heard_until_);;) {
+    for (const Time until = sending_.counts_until(heard_until_); wire.answers();) {
         const AckPacket& packet = wire.front_ack();
-        if (packet.sacks == 0 || packet.kind == kDuplicate) return heard;
+        if (packet.kind == kSyn || packet.kind == kDuplicate || (packet.sacks == 0) != sending_.goes_by_acks()) break;
         const AckRun run = wire.front_acks();
         AckBlocks ack;
-        ack.cumulative = widen(sending_.subflow(packet.sender).sender.tcp().snd_una, packet.cumulative);
-        read_blocks(ack, wire.front_blocks(), packet.sacks);
+        ack.cumulative = widen(sending_.subflow(s).sender.tcp().snd_una, packet.cumulative);
+        if (packet.sacks > 0) read_blocks(ack, wire.front_blocks(), packet.sacks);
         const Run times{packet.arrive_ns, run.spacing, run.count};
-        const std::int64_t count = sending_.hear_run(packet.sender, ack, times, run.lengthens, until);
-        if (count == 0) return heard;
+        const std::int64_t each = packet.sacks > 0 ? run.lengthens : run.acknowledges;
+        const std::int64_t count = sending_.hear_run(s, ack, times, each, until);
+        if (count == 0) break;
         heard = true;
         wire.pop_acks(count);
-        if (count < run.count || !wire.answers()) return true;
+        if (count < run.count) break;
     }
+    sending_.finish_hearing(s);
+    return heard;
 }
 
 void Connection::handle_slot(Time now) {

@@ -24,7 +24,7 @@ std::int64_t ReceivingEnd::handle_run(const DataPacket& first, const PacketRun& 
     Receiver& to = receivers_[first.sender];
     if (!headers_.shared.empty() || (domains_.size() == 1 && receivers_.size() > 1)) return 0;
     if (first.object != to.object) look_up(to, first.object);
-    return answering_.handle_run(first.sender, to, first, run, next, until, delivered_payload_, [&](const Run& come) {
+    const auto take = [&](const Run& come) {
         const std::int64_t bytes = come.count * first.bytes;
         if (come.count > 1 && to.layer->delivered_bytes + bytes >= to.payload_bytes) return false;
         using Place = OrderingDomain::Place;
@@ -44,7 +44,14 @@ std::int64_t ReceivingEnd::handle_run(const DataPacket& first, const PacketRun& 
             }
         }
         return true;
-    });
+    };
+    PacketRun before = run;  // the layer is complete
+    before.count = std::min(run.count, (to.payload_bytes - to.layer->delivered_bytes - 1) / first.bytes);
+    if (const std::int64_t taken = answering_.handle_pairs(first.sender, to, first, before, delivered_payload_, take);
+        taken > 0)
+        return taken;
+    if (run.volley > 1) return 0;
+    return answering_.handle_run(first.sender, to, first, run, next, until, delivered_payload_, take);
 }
 
 void ReceivingEnd::complete(std::uint32_t object) {

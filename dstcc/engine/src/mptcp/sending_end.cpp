@@ -42,9 +42,12 @@ void SendingEnd::begin() {
     wants_acks_ = strategy_->wants_acks();
     if (wants_acks_) begin_window();
     const bool waits = may_wait_ && dispatch != Dispatch::kPinned;
-    runs_ = runs_ && transport_.lanes && strategy_->binds_whole() && !waits && !wants_acks_ && !wants_feedback_ &&
-            !deadline_order_ && !chunks_ && !ledger_ && !bounded_ && !writes_what_fits_ && rooms_.empty() &&
-            transport_.constants.timer_late == 0;
+    runs_ = runs_ && !waits && !wants_acks_ && !wants_feedback_ && !deadline_order_ && !chunks_ && !ledger_ &&
+            !bounded_ && !writes_what_fits_ && rooms_.empty() && transport_.constants.timer_late == 0;
+    by_acks_ = runs_ && dispatch == Dispatch::kStream && !transport_.lanes && !deadlines_ && subflows_.size() == 1 &&
+               !subflows_[0].sender.wants_one_way_delay();
+    runs_ = runs_ && transport_.lanes && strategy_->binds_whole();
+    for (const Outlet& subflow : subflows_) runs_ = runs_ && subflow.sender.deaf();
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
@@ -97,6 +100,7 @@ Time SendingEnd::counts_until(Time until) const {
 std::int64_t SendingEnd::hear_run(std::size_t s, const AckBlocks& first, Run times, std::int64_t each, Time until) {
     times.count = times.until(std::min(until, timers_.at(s) - 1));
     if (times.count == 0) return 0;
+    if (first.sacks == 0) return go_by_acks(s, first.cumulative, times, each);
     Outlet& subflow = subflows_[s];
     const Subflow::Counted counted = subflow.sender.count_lengthening(first, times, each);
     if (counted.acks == 0) return 0;

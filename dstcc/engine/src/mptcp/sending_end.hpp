@@ -28,7 +28,7 @@ public:
         bool backups;               // some link has an outage without end
         Time begin_ns;              // of the first handshakes
         bool ledger;                // keep what is acknowledged of each layer
-        bool runs;                  // each subflow has a line of its own, on which segments may go by themselves
+        bool runs;                  // each subflow has a line of its own, on which segments may go in runs
     };
     // `headers`: what its segments say of their layers.
     SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Timers own_timer,
@@ -63,13 +63,15 @@ public:
         for (SubflowSet set = going_; set != 0; set &= set - 1) put_on_line(static_cast<std::size_t>(lowest(set)));
     }
     bool goes_on() const { return going_ != 0; }
-    bool may_go() const { return runs_; }
+    bool may_go() const { return runs_ || by_acks_; }
+    bool goes_by_acks() const { return by_acks_; }
     bool copied() const { return copied_; }
     // Up to then, which is before a given time, what comes back to a subflow is of no matter to others.
     Time counts_until(Time until) const;
-    // ACKs at those times, each of which lengthens the first block by so many as the first of them says or `each`: how many of them, up to
-    // a time, only count.
+    // ACKs at those times, of which each lengthens the first block or, without blocks, what is in order, the first as it says and the
+    // others by so many: how many of them, up to a time, only count, or let segments leave by the window.
     std::int64_t hear_run(std::size_t s, const AckBlocks& first, Run times, std::int64_t each, Time until);
+    void finish_hearing(std::size_t s) { put_volleys(s); }  // behind the last of those
     std::int64_t packets_in_runs() const { return packets_in_runs_; }
     bool wants_deliveries() const { return wants_acks_; }  // each ACK says how much was delivered in order
 
@@ -88,7 +90,7 @@ public:
         sent_out_ = sent_out;
         if (sent_out == nullptr) return;
         stop_all();
-        runs_ = false;
+        runs_ = by_acks_ = false;
     }
     void log_steps(StepLog* steps) { steps_ = steps; }
     std::size_t subflows() const { return subflows_.size(); }

@@ -51,6 +51,11 @@ public:
         if (to.receiver.pushed()) send_ack(now, i, to, delivered);
     }
 
+    // The same of segments that come in order, and are acknowledged two by two.
+    template <class Take>
+    std::int64_t handle_pairs(std::size_t i, ReceivingEndpoint& to, const DataPacket& first, const PacketRun& run,
+                              std::int64_t delivered, Take&& take);
+
 private:
     static constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
     void send_ack(Time now, std::size_t i, ReceivingEndpoint& to, std::int64_t delivered);
@@ -101,6 +106,31 @@ std::int64_t Answering::handle_run(std::size_t i, ReceivingEndpoint& to, const D
     to.receiver.lengthen_block();
     to.one_way_ns = arrivals.last() - first.sent_ns - (taken - 1) * run.sent_spacing;
     return taken;
+}
+
+template <class Take>
+std::int64_t Answering::handle_pairs(std::size_t i, ReceivingEndpoint& to, const DataPacket& first,
+                                     const PacketRun& run, std::int64_t delivered, Take&& take) {
+    const std::int64_t half = to.receiver.half_a_pair(), pairs = (run.count - half) / 2;
+    const std::int64_t number = widen(to.receiver.next(), first.number);
+    const Run arrivals{first.arrive_ns, run.spacing, run.count};
+    if (run.count < 2 || !to.receiver.pairs(first.arrive_ns, number, run.spacing, first.bytes) || !take(arrivals))
+        return 0;
+    AckTransmitter::Ack ack{number + half, to.receiver.echo(), nullptr, 0, kPlain, to.one_way_ns, delivered};
+    if (half > 0) to.out.send({first.arrive_ns, 0, 1}, first_ + i, ack, {1, 0, 0, 0}, header_bytes_);
+    const std::int64_t each = run.volley > 2 ? 1 : pairs;  // whose echoes are at one distance
+    for (std::int64_t pair = 0; pair < pairs; pair += each) {
+        const std::int64_t place = half + 2 * pair;
+        ack.cumulative = number + place + 2;
+        ack.echo_ns = first.sent_ns + run.sent_after(place);
+        to.out.send({arrivals.at(place + 1), 2 * run.spacing, each}, first_ + i, ack,
+                    {each, 0, (run.volley == 1 ? 2 : 1) * run.sent_spacing, 2}, header_bytes_);
+    }
+    const std::int64_t begun = (half + run.count - 1) / 2 * 2 - half;  // the last pair
+    to.receiver.answer_pairs(run.count, arrivals.last(), run.spacing, first.sent_ns + run.sent_after(begun));
+    if (to.receiver.due() < delayed_acks_.at(i)) delayed_acks_.set(i, to.receiver.due());
+    to.one_way_ns = arrivals.last() - first.sent_ns - run.sent_after(run.count - 1);
+    return run.count;
 }
 
 template <class Take>

@@ -172,6 +172,37 @@ public:
         wait_a_while(now);
         return {true, false};
     }
+    // Whether full segments that come in order from now on at that distance are acknowledged two by two, each second one as it comes.
+    bool pairs(Time now, std::int64_t number, Time spacing, std::uint32_t bytes) const {
+        return number == next_ && bytes == mss_ && quick_ == 0 && held_ >= held_most_ && out_of_order_.empty() &&
+               (pending_bytes_ == 0 || pending_bytes_ == mss_) && blocks_ == 0 && compressed_ == 0 && !duplicate_ &&
+               !pushed_ && !unanswered_ && unread_ == nullptr && spacing <= brisk_ns_ && now - last_ns_ <= brisk_ns_;
+    }
+    bool half_a_pair() const { return pending_bytes_ > 0; }
+    Time echo() const { return echo_; }
+    // So many came; the last that is a pair's first was sent then, and waits for its second if there is none.
+    void answer_pairs(std::int64_t count, Time last, Time spacing, Time sent_ns) {
+        const bool half = (count + half_a_pair()) % 2 != 0;
+        const auto shorten = [&](std::int64_t times) {  // note_gap()
+            for (bool more = true; more && times > 0; --times) {
+                const std::int64_t before = std::exchange(wait_, std::max<std::int64_t>((wait_ >> 1) + brisk_, 1));
+                more = wait_ != before;
+            }
+        };
+        next_ += count;
+        last_ns_ = last;
+        shorten(half ? count : count - 1);
+        if (half || count > 1) {
+            echo_ = recent_ = sent_ns;
+            wait_a_while(half ? last : last - spacing);
+        }
+        if (half) {
+            pending_bytes_ = mss_;
+            return;
+        }
+        shorten(1);
+        make_ack();
+    }
     // How many segments share an ACK, of those that come at that distance behind an open hole and all that came before, and how long
     // after the first it leaves; none: not known.
     struct Shared {

@@ -52,40 +52,6 @@ void Subflow::stamp(Time now, Segment& segment) {
     tcp_.last_sent_ns = now;
 }
 
-Time Subflow::append_run(const Run& times, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
-    const bool missing = !nothing_missing();
-    if (tcp_.in_flight() == 0 || wants_rates_ || timer_kind_ == Timer::kNone ||
-        (missing && timer_kind_ == Timer::kProbe)) {
-        Time least = kNever;
-        for (std::int64_t k = 0; k < times.count; ++k) {
-            append(times.at(k), object, order + static_cast<std::uint32_t>(k), bytes);
-            least = std::min(least, timer_);
-        }
-        return least;
-    }
-    const std::uint8_t flags = tcp_.app_limited != 0 ? kAppLimited : 0;
-    for (Run left = times; left.count > 0; left.drop(1)) {
-        Segment& segment = segments_.emplace_back();
-        segment.sent_ns = left.first;
-        segment.object = object;
-        segment.order = order++;
-        segment.bytes = bytes;
-        segment.flags = flags;
-    }
-    const Time last = times.last();
-    tcp_.last_sent_ns = last;
-    tcp_.snd_nxt += times.count;
-    prr_out_ += times.count;
-    tcp_.pacing_until_ns = times.at(times.count);
-    if (missing) return timer_;
-    const Time due = segments_.front().sent_ns + rto();
-    rto_at_ = due;  // later than all of them
-    arm_probe(times.first);
-    const Time least = timer_;
-    arm_probe(last);
-    return least;
-}
-
 bool Subflow::poll_retransmit(std::int64_t& number) {
     if (new_data_first_) return false;
     while (!to_repeat_.empty()) {

@@ -77,6 +77,7 @@ public:
     TcpState& tcp() { return tcp_; }
     bool established() const { return established_; }
     bool wants_one_way_delay() const { return control_->wants_one_way_delay(); }
+    bool deaf() const { return deaf_; }
     bool stale() const { return backoff_ > 0; }
     bool window_open() const { return established_ && !holds_ && tcp_.in_flight() < tcp_.cwnd; }
     // Segments that may go in a run; a probe is one, whatever the window (Linux tcp_send_loss_probe).
@@ -153,6 +154,18 @@ public:
     void note_acked(std::vector<Acked>* acked) { acked_ = acked; }
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
+    // ACKs at those times, each of so many segments more, in order, the first of what is before `to`, where that needs no scoreboard, and
+    // a timer goes off no sooner than `timer`. What each lets leave is of one layer, of which there are `most` full segments, and is
+    // noted in `left`, for append() of all of it.
+    struct Clocked {
+        std::int64_t acks = 0, bytes = 0;  // handled; what they acknowledge
+        Time timer = kNever;               // the least that it was set to
+        bool over = false;  // what the last of them lets leave is not noted: there is more of it, or a pace now
+    };
+    Clocked clock(std::int64_t to, const Run& times, std::int64_t each, std::int64_t most, Time timer,
+                  std::vector<Volleys>& left);
+    // Returns the number of the first.
+    std::int64_t append(const Volleys& volleys, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     // Of ACKs at those times, the first of which is given, and each of which lengthens its first block: how many only count, what
     // they acknowledge, and the least that the timer was set to.
     struct Counted {
@@ -200,7 +213,12 @@ private:
     void finish_delivery(Time now, AckWork& work);
     Sampled sample(const Segment& segment, std::int64_t number) const;
     void note_delivery(Time now);
-    void note_latest(Time sent_ns, std::int64_t number);
+    // The latest-sent segment known to have arrived is what RACK goes by.
+    void note_latest(Time sent_ns, std::int64_t number) {
+        if (sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number <= rack_number_)) return;
+        rack_sent_ns_ = sent_ns;
+        rack_number_ = number;
+    }
     void take_rtt(Time now, Time sample, Time latest);
     void detect_losses(Time now);
     Time patience(Time now, const Segment& segment) const;

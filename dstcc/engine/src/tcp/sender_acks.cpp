@@ -81,13 +81,6 @@ inline void Subflow::note_delivery(Time now) {
     if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
 }
 
-// The latest-sent segment known to have arrived is what RACK goes by.
-inline void Subflow::note_latest(Time sent_ns, std::int64_t number) {
-    if (sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number <= rack_number_)) return;
-    rack_sent_ns_ = sent_ns;
-    rack_number_ = number;
-}
-
 // What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
 [[gnu::always_inline]] inline void Subflow::finish_delivery(Time now, AckWork& work) {
     if (work.newly_delivered > 0) note_delivery(now);
@@ -200,12 +193,10 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
     const Time first_sent_ns = segments_.front().sent_ns;
     const Sampled last = sample(segments_[to - 1], to - 1);
     std::int64_t payload_bytes = 0;
-    for (std::int64_t left = acked; left > 0; --left) {
-        const Segment& s = segments_.front();
+    segments_.take_front(acked, [&, acked_list = acked_](const Segment& s) {
         payload_bytes += s.bytes;
-        if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
-        segments_.pop_front();
-    }
+        if (acked_list != nullptr) acked_list->push_back({s.object, s.order, s.bytes});
+    });
     segments_.prefetch_ahead(kPrefetch);
     if (wants_rates_) stamps_.pop_front(to);
     tcp_.snd_una = rack_cursor_ = to;
