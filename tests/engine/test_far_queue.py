@@ -278,6 +278,52 @@ def test_a_wait_of_less_than_a_512th_of_a_round_trip_stands_nowhere() -> None:
     assert not shallow(0.06, 0.06, wait_s=0.05)
 
 
+def available_at(wait_s: float, packet: float, lost: float = 0.0) -> float:
+    """What is available by the look at so long a wait, in which 1,500 bytes a second came in; before it 60 s stood for
+    two looks, of which so much was lost, and 1,000 bytes a second went on."""
+    queue, _ = found_queue(SHOWN)
+    queue.set_packet(packet)
+    for at_s in (20.0, 30.0):
+        queue.hear(ns(at_s), ns(60.0), 10_000.0)
+        queue.lose(10_000.0 * lost / (1 - lost))
+        queue.pace(ns(at_s), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    queue.hear(ns(40.0), ns(wait_s), 15_000.0)
+    # Far too much is ahead: the pace is a quarter of what is available.
+    return float(4e9 * queue.pace(ns(50.0), 1e6, SHOWN / 1e9, ns(ROUND_S), ns(1e6)))
+
+
+PASSED, STOOD = 1_500, (1_000 + (1_000 + LINE * (1 - 10 / ROUND_S / 32) / 2)) / 2
+"""Where no queue stands all that comes in is available. Where one stands it is the mean of what was before, and of what
+the look shows: half of the line more than that at most, which is a little less than it was ten seconds ago."""
+
+
+@pytest.mark.parametrize(
+    ("packet", "lost", "longest_s"),
+    [
+        (5_000.0, 0.0, 5.0),  # a thirty-second of a round trip is less
+        (1_000.0, 0.0, ROUND_S / 32),  # here it is more
+        (5_000.0, 0.06, 5.0),
+        (1_000.0, 0.06, 1.0),  # a 512th of a round trip is less
+        (100.0, 0.06, ROUND_S / 512),
+    ],
+)
+def test_what_the_line_takes_for_one_packet_is_no_queue_that_stands(
+    packet: float, lost: float, longest_s: float
+) -> None:
+    """1,000 bytes a second. Where a twentieth and more was lost twice in a row a queue is shallow."""
+    assert available_at(0.97 * longest_s, packet, lost) == pytest.approx(PASSED)
+    assert available_at(1.03 * longest_s, packet, lost) == pytest.approx(STOOD)
+
+
+def test_nobody_knows_what_a_packet_takes_before_a_line_is_found() -> None:
+    queue = coding.FarQueue()
+    queue.set_packet(1e9)
+    queue.hear(ns(0.0), ns(50.0), 5_000.0)
+    queue.hear(ns(10.0), ns(60.0), 20_000.0)
+    queue.pace(ns(20.0), 60_000.0, SHOWN / 1e9, ns(ROUND_S), ns(1e6))
+    assert queue.found
+
+
 # ----------------------------------------------------------------- where others keep it full
 
 

@@ -86,10 +86,11 @@ private:
 
 // Layers of (objects, source packets, bytes of a packet) each.
 std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::int64_t, double>>& layers, double bytes,
-                               const LossHeard& losses, double left, double sure) {
+                               const LossHeard& losses, double left, double sure, double share, double unsure) {
     std::vector<PlannedLayer> planned;
     for (const auto& [objects, source, packet_bytes] : layers)
-        planned.push_back({objects, source, static_cast<double>(source) * packet_bytes, packet_bytes, 65'535, 1, left});
+        planned.push_back({objects, source, static_cast<double>(source) * packet_bytes, packet_bytes, 65'535, 1, left,
+                           share, unsure});
     return RepairRule().plan(planned, bytes, losses, sure);
 }
 
@@ -181,6 +182,7 @@ void bind_coding(py::module_& engine) {
             py::arg("until") = kNever, py::arg("gap") = 0)
         .def("pause", &FarQueue::pause, py::arg("since"), py::arg("now"))
         .def("rest", &FarQueue::rest, py::arg("grows"))
+        .def("set_packet", &FarQueue::set_packet, py::arg("bytes"))
         .def("lose", &FarQueue::lose, py::arg("bytes"))
         .def_property_readonly("found", &FarQueue::found)
         .def_property_readonly("full", &FarQueue::full)
@@ -202,6 +204,18 @@ void bind_coding(py::module_& engine) {
                 seen.hear({node, until}, bytes, lost);
             },
             py::arg("until"), py::arg("bytes"), py::arg("lost"), py::arg("node") = 0);
+    py::class_<LossMemory>(m, "LossMemory")
+        .def(py::init<>())
+        .def("add", &LossMemory::add, py::arg("packets"), py::arg("lost"), py::arg("most"))
+        .def("add_arrived", &LossMemory::add_arrived, py::arg("packets"), py::arg("most"))
+        .def("share", py::overload_cast<double>(&LossMemory::share, py::const_), py::arg("times") = 1.0)
+        .def("unsure", &LossMemory::unsure, py::arg("times") = 1.0);
+    py::class_<PathLosses>(m, "PathLosses")
+        .def(py::init<>())
+        .def("take", &PathLosses::take, py::arg("arrived"), py::arg("lost"))
+        .def("take_arrived", &PathLosses::take_arrived, py::arg("packets"))
+        .def("share", &PathLosses::share, py::arg("memory"))
+        .def("variance", &PathLosses::variance, py::arg("memory"));
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",
@@ -210,9 +224,12 @@ void bind_coding(py::module_& engine) {
                  for (; lost > 0; --lost) l.packet(true);
              })
         .def("block", py::overload_cast<double, double>(&LossHeard::block))
+        .def("block", py::overload_cast<double, double, double>(&LossHeard::block), py::arg("packets"), py::arg("lost"),
+             py::arg("share"))
         .def("shares", &LossHeard::shares)
         .def("compare", &LossHeard::compare)
         .def_property_readonly("share", &LossHeard::share)
+        .def_property_readonly("best", &LossHeard::best)
         .def_property_readonly("bursts", &LossHeard::bursts);
     m.def(
         "object_loss",
@@ -227,7 +244,7 @@ void bind_coding(py::module_& engine) {
         [](std::int64_t missing, double share, double rarely) { return RepairRule().fresh(missing, share, rarely); },
         py::arg("missing"), py::arg("share"), py::arg("rarely") = 1e-2);
     m.def("plan", &plan, py::arg("layers"), py::arg("bytes"), py::arg("losses"), py::arg("left") = 1.0,
-          py::arg("sure") = std::numeric_limits<double>::infinity());
+          py::arg("sure") = std::numeric_limits<double>::infinity(), py::arg("share") = -1.0, py::arg("unsure") = 0.0);
     py::class_<LtpRule>(m, "LtpRule")
         .def(py::init<const std::string&, std::vector<double>, std::vector<double>, bool>(), py::arg("law"),
              py::arg("shares") = std::vector<double>(), py::arg("table") = std::vector<double>(),
