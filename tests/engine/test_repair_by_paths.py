@@ -1,0 +1,74 @@
+"""Repair where paths lose unlike shares: by what those lose that a block went over, or will go over."""
+
+from __future__ import annotations
+
+import pytest
+
+from dstcc.engine import EngineResult
+from dstcc.engine._testing import coding
+
+from .net import MSS, live, ns
+from .test_paced import trial, video
+from .test_unlike_paths import RTT_S, lossy
+
+
+def remembered(result: EngineResult, subflow: int, at_ns: int, length: int) -> tuple[float, float]:
+    """Packets of that subflow that a sender held to be lost by then, and all of which it had heard: once those are as
+    many as the memory is long, all count half."""
+    samples = result.samples
+    then = (samples.subflow == subflow) & (samples.t_ns <= at_ns)
+    lost = heard = 0.0
+    for gone, bytes_there in zip(samples.lost_segments[then], samples.delivered_bytes[then], strict=True):
+        for is_lost in (1,) * int(gone) + (0,) * int(bytes_there // MSS):
+            lost, heard = lost + is_lost, heard + 1
+            if heard >= length:
+                lost, heard = lost / 2, heard / 2
+    return lost, heard
+
+
+def planned_for(objects: int, source: int, lost: float, heard: float, *, sure: bool = False) -> int:
+    """Repair for single losses by what was heard of a path. Before that it counts as 33 packets of which one was lost;
+    of the Beta distribution's mean p the variance is p (1 - p) v."""
+    share, unsure = (lost + 1) / (heard + 100 / 3), 1 / (heard + 100 / 3 + 1)
+    (planned,) = coding.plan(
+        [(objects, source, 1.0)], 0.0, coding.LossHeard(), share=share, unsure=0.0 if sure else unsure
+    )
+    return int(planned)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_repair_is_planned_by_what_is_known_of_the_path_that_a_block_went_over(seed: int) -> None:
+    """One loses nothing and is away from 300 s on, the other loses three tenths. Of 300 packets a block's repair is by
+    its path's share, of which it is as unsure as few of its packets were heard; what the first path brought, and blocks
+    that lost less over it, count nowhere. In these trials the first blocks lose as single losses do, and no more."""
+    away = lossy(0.0, outages_ns=((ns(300), ns(1500)),))
+    objects = live(1500, (5 * MSS,), playout_s=1.6 * RTT_S)  # a quarter of a line
+    result = trial((away, lossy(0.3)), objects, block_s=60, slot_s=1.0, seed=seed)
+    blocks = result.coding
+    assert blocks is not None
+    for block in range(5, 24):  # from 300 to 1440 s
+        assert (result.objects.subflow[blocks.block == block] == 1).all()
+        assert blocks.source_packets[block] == 300
+        closed_ns = int(result.objects.first_sent_ns[blocks.block == block].max())
+        known = [remembered(result, 1, closed_ns, length) for length in (1_250, 5_000, 20_000, 80_000)]
+        planned = int(blocks.planned_packets[block])
+        expected = [planned_for(60, 300, *one) for one in known]
+        assert 0.97 * min(expected) < planned < 1.09 * max(expected), block
+        if block < 7:  # before any report of what left after 300 s
+            (heard,) = {heard for _, heard in known}
+            assert heard < 300
+            # v is some 1 / 300, and the deviation of the lost 1.4 times that of single losses.
+            assert planned > 1.1 * planned_for(60, 300, *known[0], sure=True), block
+
+
+def test_repair_is_planned_by_where_a_block_will_go() -> None:
+    """Over a path that loses nothing, while one that loses three tenths gives way. With its base layer a chunk's upper
+    layers are planned, of which nothing has left."""
+    objects = video(0.5, 900, playout_s=2 * RTT_S)
+    result = trial((lossy(0.0), lossy(0.3)), objects)
+    blocks = result.coding
+    assert blocks is not None
+    later = slice(3 * 40, 3 * 88)  # from 400 s on
+    share = blocks.planned_packets[later] / blocks.source_packets[later]
+    assert share.mean() < 0.05
+    assert share.max() < 0.3
