@@ -1,5 +1,5 @@
 """Paths over nodes, whose next lines may be slower than the own one: until enough was heard of them, lower layers go
-ahead of higher ones by more."""
+ahead of higher ones by more; and they are slower without a queue."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dstcc.engine import EngineResult, Link, Objects
+from dstcc.engine import EngineResult, Link, Loss, Objects
 
-from .net import MSS, live, ns, relayed
-from .test_paced import CARRIED, RATE_BPS, RTT_S, S, far, in_time, trial, video
+from .net import MSS, WIRE, live, ns, relayed
+from .test_paced import CARRIED, RATE_BPS, RTT_S, S, far, in_time, trial, video, wire_rate
 
 BLOCK_S = 10
 AHEAD_S = 4 * RTT_S / 2
@@ -160,3 +160,19 @@ def test_live_layers_are_a_block_apart_over_a_path_without_nodes_and_once_it_is_
         assert np.diff(waits(result, objects, from_s, from_s + RTT_S / 2)) == pytest.approx(
             [BLOCK_S] * 2, abs=1.5
         )
+
+
+@pytest.mark.parametrize("loss", [0.1, 0.15])
+@pytest.mark.parametrize("rate_bps", [20e3, 30e3])
+def test_behind_a_slow_line_each_packet_waits_and_no_queue_stands(rate_bps: float, loss: float) -> None:
+    """It takes 0.4 or 0.6 s for each, more than a 512th of a round trip. Seven tenths of it are asked for, and what is
+    lost before it is of a channel."""
+    assert WIRE * 8 / rate_bps > RTT_S / 512
+    layer = int(0.7 * rate_bps / 8 * 8 / WIRE) * MSS
+    objects = live(250, (layer,), chunk_s=8.0, playout_s=2.5 * RTT_S)
+    slow = relayed(far(loss=Loss("packet", loss)), rate_bps, 375_000)
+    result = trial(slow, objects, block_s=5)
+    assert in_time(result, objects) > 0.99
+    # With repair more is sent than is asked for, to the end.
+    asked = 0.7 * rate_bps
+    assert wire_rate(result, 1600, 2000) > asked
