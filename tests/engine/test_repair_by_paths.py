@@ -61,6 +61,33 @@ def test_repair_is_planned_by_what_is_known_of_the_path_that_a_block_went_over(s
             assert planned > 1.1 * planned_for(60, 300, *known[0], sure=True), block
 
 
+@pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.parametrize("back_s", [1455, 1470, 1485])
+def test_a_block_over_both_paths_loses_as_its_packets_over_each(back_s: int, seed: int) -> None:
+    """Of 300 packets from 1440 to 1500 s those until the first path is back went over the one that loses three tenths,
+    the others over that; p is the mean by packets, and of its variance each path brings its own."""
+    away = lossy(0.0, outages_ns=((ns(300), ns(back_s)),))
+    objects = live(1600, (5 * MSS,), playout_s=1.6 * RTT_S)
+    result = trial((away, lossy(0.3)), objects, block_s=60, slot_s=1.0, seed=seed)
+    blocks = result.coding
+    assert blocks is not None
+    members = blocks.block == 24
+    second = 5 * int((result.objects.subflow[members] == 1).sum())
+    assert second == pytest.approx(5 * (back_s - 1440), abs=10)
+    share = varies = 0.0
+    for subflow, packets in enumerate((300 - second, second)):
+        lost, heard = remembered(result, subflow, ns(1500), 20_000)
+        loses = (lost + 1) / (heard + 100 / 3)
+        share += packets / 300 * loses
+        varies += (packets / 300) ** 2 * loses * (1 - loses) / (heard + 100 / 3 + 1)
+    (expected,) = coding.plan(
+        [(60, 300, 1.0)], 0.0, coding.LossHeard(), share=share, unsure=varies / (share * (1 - share))
+    )
+    assert blocks.planned_packets[24] == pytest.approx(expected, abs=4)
+    # Then all goes over the first.
+    assert blocks.planned_packets[25] < 10
+
+
 def test_repair_is_planned_by_where_a_block_will_go() -> None:
     """Over a path that loses nothing, while one that loses three tenths gives way. With its base layer a chunk's upper
     layers are planned, of which nothing has left."""
