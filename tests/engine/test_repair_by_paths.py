@@ -1,4 +1,4 @@
-"""Repair where paths lose unlike shares: by what those lose that a block went over, or will go over."""
+"""Repair where paths lose unlike shares: by what those lose that a block went over."""
 
 from __future__ import annotations
 
@@ -88,9 +88,8 @@ def test_a_block_over_both_paths_loses_as_its_packets_over_each(back_s: int, see
     assert blocks.planned_packets[25] < 10
 
 
-def test_repair_is_planned_by_where_a_block_will_go() -> None:
-    """Over a path that loses nothing, while one that loses three tenths gives way. With its base layer a chunk's upper
-    layers are planned, of which nothing has left."""
+def test_hardly_any_repair_is_planned_while_a_path_that_loses_much_gives_way() -> None:
+    """All goes over one that loses nothing, and only that one's share counts."""
     objects = video(0.5, 900, playout_s=2 * RTT_S)
     result = trial((lossy(0.0), lossy(0.3)), objects)
     blocks = result.coding
