@@ -11,8 +11,10 @@ from .test_coding_rules import heard
 
 MEMORIES = (1_250, 5_000, 20_000, 80_000)
 """Packets; when so many were heard of, all of them count half."""
-PRIOR, PRIOR_LOST = 100 / 3, 1.0
-"""Of a path: a third of the hundred packets, three lost, that count of all before any feedback."""
+PRIOR, PRIOR_LOST = 100 / 30, 0.1
+"""Of a path: a thirtieth of the hundred packets, three lost, that count of all before any feedback."""
+SETTLED, SETTLED_LOST = 100 / 3, 1.0
+"""A third of them, where paths are told apart."""
 
 
 def remembered(reports: list[tuple[int, int]], length: int) -> tuple[float, float]:
@@ -41,6 +43,8 @@ def test_each_memory_of_a_path_halves_when_it_is_full() -> None:
         a, b = lost + PRIOR_LOST, known - lost + PRIOR - PRIOR_LOST
         assert path.variance(memory) == pytest.approx(a * b / ((a + b) ** 2 * (a + b + 1))), length
         found.append(share)
+    lost, known = remembered(reports, 5_000)
+    assert path.settled == pytest.approx((lost + SETTLED_LOST) / (known + SETTLED))
     assert found == sorted(found), "the longer, the more it knows of the beginning"
     assert found[-1] > 4 * found[0]
 
@@ -57,11 +61,19 @@ def test_reports_that_many_arrived_are_remembered_as_each_of_them() -> None:
         assert path.share(memory) == pytest.approx((lost + PRIOR_LOST) / (known + PRIOR)), length
 
 
-def test_of_a_path_a_third_as_much_is_known_before_any_feedback() -> None:
+def test_of_a_path_a_thirtieth_as_much_is_known_before_any_feedback() -> None:
     path = coding.PathLosses()
     for memory in range(len(MEMORIES)):
         assert path.share(memory) == pytest.approx(0.03)
         assert path.variance(memory) == pytest.approx(0.03 * 0.97 / (PRIOR + 1))
+
+
+def test_a_few_packets_tell_no_path_apart_but_give_its_share() -> None:
+    """Four of ten are lost: a share of three tenths, and of a tenth where paths are compared."""
+    path = coding.PathLosses()
+    path.take(6, 4)
+    assert path.share(0) == pytest.approx((4 + 0.1) / (10 + 100 / 30))
+    assert path.settled == pytest.approx((4 + 1) / (10 + 100 / 3))
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,8 @@ void bind_coding(py::module_& engine) {
         .def("take", &PathLosses::take, py::arg("arrived"), py::arg("lost"))
         .def("take_arrived", &PathLosses::take_arrived, py::arg("packets"))
         .def("share", &PathLosses::share, py::arg("memory"))
-        .def("variance", &PathLosses::variance, py::arg("memory"));
+        .def("variance", &PathLosses::variance, py::arg("memory"))
+        .def_property_readonly("settled", &PathLosses::settled);
     py::class_<LossHeard>(m, "LossHeard")
         .def(py::init<>())
         .def("packets",

@@ -77,7 +77,8 @@ private:
         for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add_arrived(packets, LossMemory::kLengths[m]);
     }
     static constexpr std::size_t kMore = 4;
-    static constexpr double kKnown = 1.0 / 3, kLittle = 1.0 / 30;
+    static constexpr double kKnown = 1.0 / 3;
+    static constexpr double kLittle = 1.0 / 30;
     std::array<LossMemory, LossMemory::kLengths.size()> memories_;
     std::size_t row_ = 0;  // lost, since any arrived
 };
