@@ -27,8 +27,8 @@ def remembered(result: EngineResult, subflow: int, at_ns: int, length: int) -> t
 
 
 def planned_for(objects: int, source: int, lost: float, heard: float, *, sure: bool = False) -> int:
-    """Repair for single losses by what was heard of a path. Before that it counts as three packets of which a tenth was lost;
-    of the Beta distribution's mean p the variance is p (1 - p) v."""
+    """Repair for single losses by what was heard of a path. Before that it counts as three packets of which a tenth was
+    lost; of the Beta distribution's mean p the variance is p (1 - p) v."""
     share, unsure = (lost + 0.1) / (heard + 100 / 30), 1 / (heard + 100 / 30 + 1)
     (planned,) = coding.plan(
         [(objects, source, 1.0)], 0.0, coding.LossHeard(), share=share, unsure=0.0 if sure else unsure
