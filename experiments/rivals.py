@@ -1,7 +1,7 @@
 """`dstcc` beside its rivals, cell by cell.
 
     python -m experiments.rivals -o VALUES.jsonl [--seeds 10] [--first 701] [--only TEXT].. [--print]
-        [--short] [--no-uplinks]
+        [--short] [--under TRANSPORT]..
     python -m experiments.rivals -o RULES.jsonl --tune
 
 Cells are the missions, the demo at four playout delays and three uplinks, table 1 at three delays, what else a link
@@ -303,7 +303,9 @@ def print_rules(rows: list[dict[str, Any]]) -> None:
 @click.option("--first", default=701, show_default=True, help="The first seed.")
 @click.option("--only", default=("",), multiple=True, help="Cells whose name has this text.")
 @click.option("--print", "printing", is_flag=True, help="Run nothing, print what is there.")
-@click.option("--uplinks/--no-uplinks", default=True, help="`dstcc` with other uplinks, too.")
+@click.option(
+    "--under", multiple=True, type=click.Choice(list(TRANSPORTS)), help="These alone.  [default: all]"
+)
 @click.option("--tune", "tuning", is_flag=True, help="Run the rules of repair instead, and print them.")
 @click.option("--short", is_flag=True, help="Print the cells that fail alone.")
 def main(
@@ -314,7 +316,7 @@ def main(
     *,
     printing: bool,
     tuning: bool,
-    uplinks: bool,
+    under: tuple[str, ...],
     short: bool,
 ) -> None:
     """Run what is missing, and print the table."""
@@ -324,9 +326,9 @@ def main(
         print_rules(known(output))
         return
     span = range(first, first + seeds)
-    names = [name for name in TRANSPORTS if uplinks or ", up " not in name]
+    names = [name for name in TRANSPORTS if not under or name in under]
     if not printing:
-        carry_out(output, wanted, span, () if uplinks else names)
+        carry_out(output, wanted, span, under)
     rows = [row for row in known(output) if row["seed"] in span and row["transport"] in names]
     failing = print_table(rows, wanted, short=short, names=names)
     print(f"\n{len(failing)} of {len(wanted)} cells fail: {', '.join(failing) or 'none'}.")
