@@ -445,14 +445,15 @@ void CodedSendingEnd::plan_again() {
 // Of repair to come: what was lost lately, or of the paths of which something is heard, whichever is less: what a path lost while it was dark
 // is not lost again. Where paths lose unlike shares it goes over those that lose the least.
 double CodedSendingEnd::share_ahead() const {
+    const bool are_alike = alike();
     double lost = 0, all = 0;
     for (SubflowSet set = for_repair(up(heard() & ~giving_way_), true); set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         all += subflows_[s].flight.rate();
-        lost += loses(s);
+        lost += subflows_[s].flight.rate() * (are_alike ? loses_of(s) : lately_of(s));
     }
     if (all <= 0) return losses_.share();
-    return alike() ? std::min(losses_.share(), lost / all) : lost / all;
+    return are_alike ? std::min(losses_.share(), lost / all) : lost / all;
 }
 
 // Whether what a block is sent now is its last: what is lost of that is known too late.
