@@ -4,7 +4,7 @@
 //            and layers without repair lose more by a loss than repair costs
 //   memory   of so many packets: then earlier feedback counts half. Of several the one whose share, as a block was planned, foretold best what
 //            was lost of it: ln L = sum (x ln p + (N - x) ln(1 - p)) / phi over blocks of N packets of which x were lost, as of the last
-//            blocks (kFar behind the best, none is further); before any, kMemories[kFirst]
+//            blocks (kFar behind the best, none is further); before any, kLengths[kFirst]
 //   bursts   phi = sum (x - N p)^2 / sum N p (1 - p): 1 where losses are independent, at least; a row of 50 lost packets weighs like one
 //            loss of 50. From kBlocks on earlier ones count half
 #pragma once
@@ -41,6 +41,23 @@ struct LossMemory {
     double unsure(double times) const { return 1 / (heard + kPrior * times + 1); }
 };
 
+// One of each length.
+class LossMemories {
+public:
+    void lose() { add(1); }
+    void arrive() { add(0); }
+    void arrive(std::uint32_t packets) {
+        for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add_arrived(packets, LossMemory::kLengths[m]);
+    }
+    const LossMemory& operator[](std::size_t memory) const { return memories_[memory]; }
+
+private:
+    void add(double lost) {
+        for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add(1, lost, LossMemory::kLengths[m]);
+    }
+    std::array<LossMemory, LossMemory::kLengths.size()> memories_;
+};
+
 // A path's, without its outages: more than kOutage packets lost, and kMore times what arrives with them. Less is known of it before than
 // of all.
 class PathLosses {
@@ -50,12 +67,12 @@ public:
     void take(std::size_t arrived, std::size_t lost) {
         row_ += lost;
         if (arrived > 0) end_row(std::max(kOutage, kMore * arrived));
-        add_arrived(static_cast<std::uint32_t>(arrived));
+        memories_.arrive(static_cast<std::uint32_t>(arrived));
     }
     // Reports say so, however many.
     void take_arrived(std::uint32_t packets) {
         end_row(kOutage);
-        add_arrived(packets);
+        memories_.arrive(packets);
     }
     // By one of LossMemory::kLengths.
     double share(std::size_t memory) const { return memories_[memory].share(kLittle); }
@@ -69,32 +86,25 @@ public:
 
 private:
     void end_row(std::size_t most) {
-        for (std::size_t m = 0; row_ > 0 && row_ <= most && m < memories_.size(); ++m)
-            for (std::size_t lost = row_; lost > 0; --lost) memories_[m].add(1, 1, LossMemory::kLengths[m]);
+        if (row_ > 0 && row_ <= most)
+            for (std::size_t lost = row_; lost > 0; --lost) memories_.lose();
         row_ = 0;
-    }
-    void add_arrived(std::uint32_t packets) {
-        for (std::size_t m = 0; m < memories_.size(); ++m) memories_[m].add_arrived(packets, LossMemory::kLengths[m]);
     }
     static constexpr std::size_t kMore = 4;
     static constexpr double kKnown = 1.0 / 3;
     static constexpr double kLittle = 1.0 / 30;
-    std::array<LossMemory, LossMemory::kLengths.size()> memories_;
+    LossMemories memories_;
     std::size_t row_ = 0;  // lost, since any arrived
 };
 
 class LossHeard {
 public:
-    static constexpr auto kMemories = LossMemory::kLengths;
-    using Shares = std::array<float, kMemories.size()>;
+    static constexpr std::size_t kMemories = LossMemory::kLengths.size();
+    using Shares = std::array<float, kMemories>;
 
-    void packet(bool lost) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add(1, lost, kMemories[m]);
-    }
+    void packet(bool lost) { lost ? heard_.lose() : heard_.arrive(); }
     // So many that arrived.
-    void arrived(std::uint32_t packets) {
-        for (std::size_t m = 0; m < kMemories.size(); ++m) heard_[m].add_arrived(packets, kMemories[m]);
-    }
+    void arrived(std::uint32_t packets) { heard_.arrive(packets); }
     // Of a block whose packets' fates are all known; and of which so much is lost where they went.
     void block(double packets, double lost) { block(packets, lost, share()); }
     void block(double packets, double lost, double p) {
@@ -109,13 +119,13 @@ public:
     // By each memory, for what is planned now.
     Shares shares() const {
         Shares shares;
-        for (std::size_t m = 0; m < kMemories.size(); ++m) shares[m] = static_cast<float>(heard_[m].share());
+        for (std::size_t m = 0; m < kMemories; ++m) shares[m] = static_cast<float>(heard_[m].share());
         return shares;
     }
     // Of a block for which those were the shares.
     void compare(const Shares& shares, double packets, double lost) {
         double best = -kFar;
-        for (std::size_t m = 0; m < kMemories.size(); ++m) {
+        for (std::size_t m = 0; m < kMemories; ++m) {
             const auto p = static_cast<double>(shares[m]);
             likely_[m] += (lost * std::log(p) + (packets - lost) * std::log1p(-p)) / bursts();
             if (m == 0 || likely_[m] > best) {
@@ -144,8 +154,8 @@ private:
     static constexpr int kBlocks = 200;
     static constexpr std::size_t kFirst = 2;
     double heard_share() const { return heard_[best_].share(); }
-    std::array<LossMemory, kMemories.size()> heard_;
-    std::array<double, kMemories.size()> likely_ = {-kFar / 2, -kFar / 2, 0, -kFar / 2};
+    LossMemories heard_;
+    std::array<double, kMemories> likely_ = {-kFar / 2, -kFar / 2, 0, -kFar / 2};
     std::size_t best_ = kFirst;
     double unheard_ = 0, squares_ = 0, variance_ = 0;
     int blocks_ = 0;

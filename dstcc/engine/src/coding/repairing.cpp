@@ -88,7 +88,7 @@ void CodedSendingEnd::count_arrived(const Heard& heard, std::uint32_t packets) {
     if (heard.doubted) block.doubted -= packets;
     block.arrived += packets;
     if (!block.closed) return;
-    note_all_known(block);
+    note_all_known(number);
     if (!block.over && enough(number)) end(number);
 }
 
@@ -145,7 +145,7 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
             acked_bytes_[packet.object] += packet.bytes;
     }
     if (!block.closed) return;
-    note_all_known(block);
+    note_all_known(number);
     if (lost)
         review(number);
     else if (!block.over && enough(number))
@@ -189,10 +189,11 @@ std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
            (block.source_lost + block.doubted > 0 ? static_cast<std::uint32_t>(wanted_extra(coding_.code)) : 0);
 }
 
-void CodedSendingEnd::note_all_known(BlockSending& block) {
+void CodedSendingEnd::note_all_known(std::uint32_t number) {
+    BlockSending& block = sent_[number];
     if (block.heard || block.under_way > 0 || block.waiting > 0) return;
     block.heard = true;
-    const double share = share_of(static_cast<std::uint32_t>(&block - sent_.data())).share;
+    const double share = share_of(number).share;
     const std::uint32_t packets = block.source + block.repair - block.refused, lost = block.lost - block.refused;
     losses_.block(packets, lost, share < 0 ? losses_.share() : share);
     losses_.compare(block.shares, packets, lost);

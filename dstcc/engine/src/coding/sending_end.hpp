@@ -396,7 +396,7 @@ private:
     bool only_fresh(const BlockSending& block) const {
         return block.planned >= 0 && static_cast<std::int64_t>(block.repair) >= block.planned;
     }
-    void note_all_known(BlockSending& block);
+    void note_all_known(std::uint32_t number);
     // What a word has, needs, and may still get.
     struct Supply {
         std::uint32_t arrived, coming, needs;

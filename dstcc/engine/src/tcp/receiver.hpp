@@ -185,7 +185,7 @@ public:
         const bool half = (count + half_a_pair()) % 2 != 0;
         const auto shorten = [&](std::int64_t times) {  // note_gap()
             for (bool more = true; more && times > 0; --times) {
-                const std::int64_t before = std::exchange(wait_, std::max<std::int64_t>((wait_ >> 1) + brisk_, 1));
+                const std::int64_t before = std::exchange(wait_, after_short_gap());
                 more = wait_ != before;
             }
         };
@@ -269,6 +269,7 @@ private:
     std::int64_t next_wait() const { return std::min(wait_, most_wait_); }
     // What the window has lost to what is in the buffer, below 0.
     std::int64_t room() const { return -held_bytes((unread_->bytes() + mss_ - 1) / mss_); }
+    std::int64_t after_short_gap() const { return std::max<std::int64_t>((wait_ >> 1) + brisk_, 1); }
     // Linux tcp_event_data_recv(): the wait follows the gaps between segments in order, in whole ticks of the clock.
     void note_gap(Time now) {
         const Time gap = now - last_ns_;
@@ -276,7 +277,7 @@ private:
         // Most gaps are shorter than so many ticks, wherever those begin.
         const std::int64_t ticks = gap <= brisk_ns_ ? 0 : constants_.ticks(now) - constants_.ticks(before);
         if (ticks <= brisk_)
-            wait_ = std::max<std::int64_t>((wait_ >> 1) + brisk_, 1);
+            wait_ = after_short_gap();
         else if (ticks < wait_)
             wait_ = std::min(wait_ / 2 + ticks, slowest_);
         else if (ticks > silence_)
