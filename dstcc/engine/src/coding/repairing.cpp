@@ -16,6 +16,8 @@ constexpr double kRarely = 3e-2;                       // the last of them
 constexpr double kRarelyInAll = 0.3;                   // the same, times a block's packets, where packets have room
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kStands = 8;                          // a backlog, times as long as the longest wait
+constexpr double kDrained = 0.125;                     // of what the paths carry, until a backlog is gone
+constexpr double kGone = 0.125;                        // of a backlog that leaves a round trip
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
@@ -295,9 +297,15 @@ bool CodedSendingEnd::plans_again() const {
     return never_away();
 }
 
+// Nothing waits at its nodes, neither for a contact nor for room, as far as anybody has heard.
+bool CodedSendingEnd::goes_straight_on(const Subflow& over, Time at) const {
+    if (!over.clock.over_nodes()) return true;
+    return over.flight.tcp().srtt_ns > 0 && over.clock.waits_both(at) == 0 && !over.storage.limits();
+}
+
 // For how many there is time by the plan before what leaves last must be there: what is lost goes over one of `first`, then each over the
 // slowest of the paths that are there first; kMostRounds at most. None in which an answer waits for its contact: reports after a long
-// silence do not name all. Over nodes nobody knows.
+// silence do not name all, or what goes over nodes waits there.
 int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
     if (deadline == kNever) return 0;
     Time at = now_;
@@ -306,7 +314,7 @@ int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
         bool rests = false;
         for (std::size_t s = 0; s < subflows_.size(); ++s) {
             const Subflow& subflow = subflows_[s];
-            if (subflow.clock.over_nodes()) return 0;
+            if (!goes_straight_on(subflow, at)) return 0;
             if (rounds == 0 && !contains(first, s)) continue;
             const ContactPlan::Contact contact = subflow.plan->contact(at);
             if (!contact.up && contact.change_ns >= kNever - at) continue;
@@ -327,7 +335,8 @@ int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
 // insured: where a fresh packet, which leaves a round trip behind the lost one, always comes too late. As kRisen, for laws with reports.
 double CodedSendingEnd::sure() const {
     const Time light = least_light_ns_;
-    if (!deadlines_ || (longest_wait_ns_ >= 3 * light && speaking() != 0) || !subflows_[0].flight.wants_reports())
+    if (!deadlines_ || (longest_wait_ns_ >= 3 * light + coding_.block_ns && speaking() != 0) ||
+        !subflows_[0].flight.wants_reports())
         return std::numeric_limits<double>::infinity();
     const auto heard = static_cast<double>(std::max<Time>(last_heard_ns_ - first_heard_ns_, 0));
     return kSure * (1 + heard / (2 * static_cast<double>(light)));
@@ -379,6 +388,7 @@ void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
     if (closes) bytes = spared(first, layers, bytes);
     if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
     if (sent_[first].planned < 0) put_base_ahead(layers, bytes);
+    if (sent_[first].planned < 0 && drains(layers, bytes)) bytes *= 1 - kDrained;
     const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
@@ -424,6 +434,26 @@ void CodedSendingEnd::put_base_ahead(std::vector<PlannedLayer> layers, double by
         weight[rounds] = rule_.weight();
     }
     base_ahead_ = (weight[1] - weight[0]) * kStands * spare * (was ? 2 : 1) > weight[0] * rtt;
+}
+
+// Where what waits leaves no round trip for fresh packets, so much less repair that it goes, if that gains more: it costs until then, and gains
+// as long as the backlog would stand.
+bool CodedSendingEnd::drains(std::vector<PlannedLayer> layers, double bytes) {
+    const bool was = drains_;
+    drains_ = false;
+    const auto rtt = static_cast<double>(2 * least_light_ns_ + coding_.block_ns),
+               spare = static_cast<double>(spare_ns_);
+    const double gone = std::max((spare - rtt) * kGone, static_cast<double>(coding_.block_ns));
+    if (!deadlines_ || !plans_again() || released_ == objects_.size() || rtt >= spare) return false;
+    if (backlog_ns() <= (was ? gone : std::max(spare - rtt, gone))) return false;
+    double weight[3];
+    for (int i = 0; i < 3; ++i) {
+        for (PlannedLayer& layer : layers) layer.left = kLeft[i == 1 ? 1 : 0];
+        rule_.plan(layers, i == 2 ? bytes * (1 - kDrained) : bytes, losses_, sure());
+        weight[i] = rule_.weight();
+    }
+    const double lasts = (backlog_ns() - gone) / kDrained;
+    return drains_ = (weight[1] - weight[0]) * kStands * spare > (weight[0] - weight[2]) * lasts;
 }
 
 // More is lost than some blocks were planned for whose packets are still under way: what they get now may be in time. Only under a

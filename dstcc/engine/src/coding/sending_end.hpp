@@ -373,6 +373,7 @@ private:
     bool is_last(std::uint32_t block);
     double left_by_fresh(std::uint32_t block) const;
     bool plans_again() const;
+    bool goes_straight_on(const Subflow& over, Time at) const;
     int round_trips(Time deadline, SubflowSet first) const;
     double sure() const;
     double proven(const std::vector<PlannedLayer>& layers, double bytes) const;
@@ -380,6 +381,7 @@ private:
     void plan_period(std::uint32_t period, bool closes);
     void plan_again();
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
+    bool drains(std::vector<PlannedLayer> layers, double bytes);
     void put_base_ahead(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
     bool repairs(std::uint32_t block) const { return sent_[block].closed && sent_[block].planned >= 0; }
@@ -472,6 +474,7 @@ private:
     Time wasted_at_ns_ = 0;
     bool layers_steered_ = false;      // somebody outside has left layers out
     bool base_ahead_ = false;          // by a round trip
+    bool drains_ = false;              // see drains()
     bool meets_others_ = false;        // a queue further on was seen
     std::vector<std::uint32_t> held_;  // what waits for an answer whether it is there; rising
     std::vector<std::uint8_t> holds_;  // by object: whether it is asked for; none where nothing is

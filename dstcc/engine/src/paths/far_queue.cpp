@@ -10,6 +10,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kMost = 1.25, kLeast = 0.25;  // of what is available
 constexpr double kForgets = 1.0 / 32;          // of the line, in a round trip
+constexpr double kLeastShown = 0.75;           // of what the line has brought
 constexpr double kMostYields = 64;             // round trips
 constexpr Time kGrown = 32;                    // in the longest wait, from report to report: more is growth
 
@@ -93,7 +94,8 @@ void FarQueue::look(double shown, double round) {
         found_ = found_ || available_ > 0;
     } else if (stood) {
         const double most = available_ + 2 * kRises * line_;
-        const double shows = std::clamp(sent_rate - line_ * grew / sending, 0.0, most);
+        const double least = coming > 0 ? kLeastShown * arrived_ / coming : 0;
+        const double shows = std::clamp(sent_rate - line_ * grew / sending, std::min(least, most), most);
         available_ = (available_ + shows) / 2;
     } else {
         available_ = std::max(available_, sent_rate);

@@ -8,7 +8,8 @@
 //
 //                            A = r - C dW / ds,    r = arrived / ds: what a full queue dropped did not make it longer
 //
-//                        the mean of this and the last, at most kRises of C more. Where nothing stands it is r at least: the pace is more
+//                        the mean of this and the last, at most kRises of C more, and kLeastShown of arrived / da at least: after
+//                        a line has become slower C is too much for a while, and this too little. Where nothing stands it is r at least: the pace is more
 //                        than A then, and what passes without a queue is there
 //   ahead      W + (in flight - A x the time since that packet was sent) / C: the wait of what is sent now
 //   target     kTarget of a round trip, kTargetOfLongest of the longest wait that was ever seen, or kTargetOfSpare of the time that
