@@ -136,7 +136,7 @@ def test_a_share_is_for_the_blocks_that_close_from_then_on() -> None:
 def test_blocks_are_planned_again_where_losses_rise_whoever_decided_before(steered: float) -> None:
     # From 10 s on every fifth packet is lost, which is heard of from 18 s on; blocks of four chunks under way by then
     # lack more than was planned, by the engine or by who decides from 16 s on.
-    objects = live(40, (10 * MSS,), playout_s=14.0)
+    objects = live(40, (10 * MSS,), playout_s=16.0)
     lost = tuple((number, 1) for number in range(100, 1000, 5))
     one = made(objects, link(rtt_s=8.0, drops=lost), repair=None)
     one = replace(one, transport=replace(one.transport, congestion="paced", parameters={}))

@@ -20,6 +20,7 @@ constexpr double kDrained = 0.125;                     // of what the paths carr
 constexpr double kGone = 0.125;                        // of a backlog that leaves a round trip
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
+constexpr Time kHeardLater = 4;                        // in a block: what went over nodes
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
 constexpr double kAllAlong = 0.125;                    // of all packets
 
@@ -300,7 +301,7 @@ bool CodedSendingEnd::plans_again() const {
 // Nothing waits at its nodes, neither for a contact nor for room, as far as anybody has heard.
 bool CodedSendingEnd::goes_straight_on(const Subflow& over, Time at) const {
     if (!over.clock.over_nodes()) return true;
-    return over.flight.tcp().srtt_ns > 0 && over.clock.waits_both(at) == 0 && !over.storage.limits();
+    return !stored_ && over.flight.tcp().srtt_ns > 0 && over.clock.waits_both(at) == 0 && !over.storage.limits();
 }
 
 // For how many there is time by the plan before what leaves last must be there: what is lost goes over one of `first`, then each over the
@@ -310,7 +311,7 @@ int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
     if (deadline == kNever) return 0;
     Time at = now_;
     for (int rounds = 0;; ++rounds) {
-        Time from = kNever, arrives = 0;
+        Time from = kNever, arrives = 0, answered = 0;
         bool rests = false;
         for (std::size_t s = 0; s < subflows_.size(); ++s) {
             const Subflow& subflow = subflows_[s];
@@ -320,14 +321,17 @@ int CodedSendingEnd::round_trips(Time deadline, SubflowSet first) const {
             if (!contact.up && contact.change_ns >= kNever - at) continue;
             const Time opens = contact.up ? at : at + contact.change_ns;
             if (opens > from) continue;
-            if (opens < from) arrives = 0, rests = false;
+            if (opens < from) arrives = answered = 0, rests = false;
             from = opens;
             arrives = std::max(arrives, opens + subflow.one_way_ns());
+            answered = std::max(answered, opens + 2 * subflow.one_way_ns());
+            if (subflow.clock.over_nodes())
+                answered = std::max(answered, opens + subflow.flight.tcp().srtt_ns + coding_.block_ns / kHeardLater);
             rests = rests || subflow.clock.answer_rests(opens) > 0;
         }
         if (from == kNever || arrives > deadline) return std::max(rounds - 1, 0);
         if (rounds == kMostRounds || rests) return rounds;
-        at = arrives + (arrives - from);
+        at = answered;
     }
 }
 
