@@ -20,7 +20,7 @@ class Far:
 
     def __init__(self, others: float = 0.0) -> None:
         self.queue = coding.FarQueue()
-        self.others, self.standing, self.at_s, self.sent = others, 0.0, 0.0, 0.0
+        self.others, self.standing, self.at_s, self.sent, self.line = others, 0.0, 0.0, 0.0, LINE
         self.reports: list[tuple[float, float, float, float]] = []
         self.pace = float("inf")
 
@@ -30,8 +30,8 @@ class Far:
             self.at_s += step_s
             sent = min(rate, self.pace) * step_s
             self.sent += sent
-            self.standing = max(self.standing + sent + (self.others - LINE) * step_s, 0.0)
-            wait_s = self.standing / LINE
+            self.standing = max(self.standing + sent + (self.others - self.line) * step_s, 0.0)
+            wait_s = self.standing / self.line
             self.reports.append((self.at_s + wait_s + ROUND_S, self.at_s, wait_s, sent))
             while self.reports and self.reports[0][0] <= self.at_s:
                 _, at_s, waited_s, arrived = self.reports.pop(0)
@@ -57,6 +57,43 @@ def test_the_pace_becomes_what_is_available_there(others: float) -> None:
     far.send(2 * LINE, 2500)
     assert far.queue.found
     assert (far.sent - before) / 1000 == pytest.approx(LINE - others, rel=0.03)
+
+
+def test_a_line_that_becomes_half_as_fast_is_used_on() -> None:
+    """Of what is sent at its first rate half waits, which is what others that take all of the line would do. It brings
+    half, though, and of that three quarters are sent at least."""
+    far = Far()
+    far.send(2 * LINE, 1500)
+    far.line = LINE / 2
+    far.send(2 * LINE, 1500 + 1.5 * ROUND_S)  # of the slower line half a round trip has been heard of
+    paces = []
+    while far.at_s < 1500 + 4 * ROUND_S:
+        far.send(2 * LINE, far.at_s + 2)
+        paces.append(far.pace)
+    # A quarter of what is available is the least pace, while what stands is served.
+    assert min(paces) > 0.25 * 0.7 * far.line
+    far.send(2 * LINE, 2500)
+    before = far.sent
+    far.send(2 * LINE, 3500)
+    assert (far.sent - before) / 1000 == pytest.approx(far.line, rel=0.05)
+
+
+def test_what_a_line_brought_is_available_but_for_a_quarter() -> None:
+    """Reports of one that brings 500 bytes a second, once it was known to bring 1,000: of 1,000 sent the wait grows by a
+    second each, and r - C dW / ds is none."""
+    queue = coding.FarQueue()
+    sent_s, wait_s = 0.0, 40.0
+
+    def hear(rate: float, line: float) -> float:
+        nonlocal sent_s, wait_s
+        sent_s, wait_s = sent_s + 10, wait_s + 10 * (rate / line - 1)
+        queue.hear(ns(sent_s), ns(wait_s), 10 * rate)
+        # With nothing ahead and no time to wait the pace is what is available.
+        return float(queue.pace(ns(sent_s), -1e9, SHOWN / 1e9, ns(ROUND_S), 0) * 1e9)
+
+    before = [hear(1.1 * LINE, LINE) for _ in range(8)][-1]
+    assert before == pytest.approx(LINE, rel=0.02)
+    assert hear(LINE, LINE / 2) == pytest.approx((before + 0.75 * LINE / 2) / 2, rel=0.01)
 
 
 def test_who_has_all_of_the_line_keeps_an_eighth_of_half_a_round_trip_there_in_the_end() -> None:

@@ -273,6 +273,47 @@ def test_before_a_queue_further_on_the_channels_losses_are_still_repaired() -> N
     assert ((done >= 0) & (done <= objects.deadline_ns))[base].mean() > 0.97
 
 
+def planned_later(path: Link, rtts: float) -> int:
+    """Repair of blocks of 100 packets, once their losses are known."""
+    result = trial(path, live(1500, (int(0.5 * CARRIED),), playout_s=rtts * RTT_S), drop_late=True)
+    assert result.coding is not None
+    return int(result.coding.planned_packets[100:145].sum())
+
+
+def test_round_trips_over_a_node_where_nothing_waits_are_those_of_a_link() -> None:
+    lossy = far(loss=Loss("packet", 0.1))
+    over_a_node = relayed(lossy, RATE_BPS, 750_000)
+    # There is time for a fresh packet, or there is not.
+    assert planned_later(over_a_node, 2.0) == pytest.approx(planned_later(lossy, 2.0), rel=0.02)
+    assert planned_later(over_a_node, 1.4) > 1.3 * planned_later(over_a_node, 2.0)
+
+
+def test_over_a_node_reports_are_awaited_for_a_quarter_of_a_block_more() -> None:
+    # A block is closed 9 s after its first chunk was captured, light takes half a round trip three times.
+    over_a_node = relayed(far(loss=Loss("packet", 0.1)), RATE_BPS, 750_000)
+    more = [planned_later(over_a_node, 1.5 + seconds / RTT_S) for seconds in (10.5, 14.0)]
+    assert more[0] > 1.15 * more[1]
+
+
+def bursty_behind(rate_bps: float) -> Link:
+    """Over a node to a line that loses an eighth in bursts, and is a quarter of the first."""
+    path = relayed(far(4 * rate_bps, 1000.0), rate_bps, 10**7)
+    hop = path.onward[0]
+    line = replace(hop.line, loss=Loss("gilbert-elliott", p=0.1, r=0.3, good=0.005, bad=0.5))
+    return replace(path, onward=(replace(hop, line=line),))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_repair_does_not_fill_a_line_on_which_lost_packets_can_be_sent_again(seed: int) -> None:
+    """Twenty packets a chunk for a line that carries 27; a lost one can be sent again, unless chunks wait for two thirds
+    of a round trip. Seven more a chunk would keep them waiting for good."""
+    objects = live(240, (20 * MSS,), chunk_s=166.0, playout_s=2500.0)
+    result = trial(bursty_behind(2e3), objects, seed=seed, drop_late=True, block_s=1, slot_s=60.0)
+    waits_s = (result.objects.first_sent_ns - objects.release_ns) / S
+    assert np.median(waits_s[24:]) < 60
+    assert in_time(result, objects) > 0.94
+
+
 def test_bursts_of_others_further_on_cost_the_upper_layers() -> None:
     # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
     # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86: beside the others 0.58 of it.
