@@ -314,6 +314,17 @@ def test_repair_does_not_fill_a_line_on_which_lost_packets_can_be_sent_again(see
     assert in_time(result, objects) > 0.94
 
 
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_repair_is_cut_while_a_backlog_leaves_no_round_trip(seed: int) -> None:
+    """A layer has 1.8 round trips, half of one is light and one, with a block of 5 s, is for fresh packets: 25 s are
+    left, and with as much repair as the line carries chunks wait for more."""
+    objects = live(1200, (int(0.9 * CARRIED / 8),), playout_s=1.8 * RTT_S)
+    bursts = Loss("gilbert-elliott", p=0.11 / 0.89 / 20, r=1 / 20, good=0.001, bad=0.7)
+    result = trial(far(RATE_BPS / 8, loss=bursts), objects, seed=seed, drop_late=True, block_s=5)
+    waits_s = (result.objects.first_sent_ns - objects.release_ns) / S
+    assert np.median(waits_s[-600:]) < 25
+
+
 def test_bursts_of_others_further_on_cost_the_upper_layers() -> None:
     # Half of the own line passes the relay, whose queue holds half a round trip; others take half of that for four
     # round trips of eight. The base layer needs 0.35 of the relay's line, all three 0.86: beside the others 0.58 of it.

@@ -17,9 +17,11 @@ constexpr double kRarelyInAll = 0.3;                   // the same, times a bloc
 constexpr int kMostRounds = 4;                         // round trips that are counted
 constexpr double kStands = 8;                          // a backlog, times as long as the longest wait
 constexpr double kDrained = 0.125;                     // of what the paths carry, until a backlog is gone
+constexpr double kWholeBlocks = 2;                     // times a group of losses: so long a block goes with one
 constexpr double kGone = 0.125;                        // of a backlog that leaves a round trip
 constexpr double kUnproven = 1.15;                     // of the source's bytes
 constexpr double kSure = 0.5;                          // before any feedback; after a round trip of it, twice as much
+constexpr Time kFades = 60'000'000'000;                // terrain's and scintillation's last for seconds
 constexpr Time kHeardLater = 4;                        // in a block: what went over nodes
 constexpr Time kFlowsOn = 2;                           // full packets of the own link
 constexpr double kAllAlong = 0.125;                    // of all packets
@@ -287,7 +289,8 @@ double CodedSendingEnd::left_by_fresh(std::uint32_t number) const {
         all += lost;
         left += lost * kLeft[std::min(round_trips(deadline, lowest_one), kRounds)];
     }
-    return all > 0 ? left / all : kLeft[std::min(round_trips(deadline, established_), kRounds)];
+    left = all > 0 ? left / all : kLeft[std::min(round_trips(deadline, established_), kRounds)];
+    return left;
 }
 
 // Whether blocks are planned again once more is lost; else, where paths come and go, what goes wrong in one contact is not made good.
@@ -298,10 +301,10 @@ bool CodedSendingEnd::plans_again() const {
     return never_away();
 }
 
-// Nothing waits at its nodes, neither for a contact nor for room, as far as anybody has heard.
+// Nothing waits at its nodes, neither for a contact nor for room, as far as anybody has heard; and a fade is over before a fresh packet is there.
 bool CodedSendingEnd::goes_straight_on(const Subflow& over, Time at) const {
     if (!over.clock.over_nodes()) return true;
-    return !stored_ && over.flight.tcp().srtt_ns > 0 && over.clock.waits_both(at) == 0 && !over.storage.limits();
+    return !stored_ && over.flight.tcp().srtt_ns > kFades && over.clock.waits_both(at) == 0 && !over.storage.limits();
 }
 
 // For how many there is time by the plan before what leaves last must be there: what is lost goes over one of `first`, then each over the
@@ -393,7 +396,8 @@ void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
     if (sent_[first].planned < 0 && overload_from_ns_ != kNever) note_gains(layers, bytes);
     if (sent_[first].planned < 0) put_base_ahead(layers, bytes);
     if (sent_[first].planned < 0 && drains(layers, bytes)) bytes *= 1 - kDrained;
-    const std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
+    std::vector<std::int64_t> repair = rule_.plan(layers, bytes, losses_, sure());
+    repair_between_outages(first, layers, bytes, repair);
     const auto share = static_cast<float>(losses_.share());
     least_share_ = std::min(least_share_, share);
     for (std::uint32_t m = 0; m < map_.layers(); ++m) {
@@ -410,6 +414,32 @@ void CodedSendingEnd::plan_period(std::uint32_t period, bool closes) {
             want_spread(first + m, more, is_last(first + m));
         }
     }
+}
+
+// Where losses come together by whole blocks, as in outages that nobody announced, no repair helps in these: at least what the other blocks need
+// against single losses.
+void CodedSendingEnd::repair_between_outages(std::uint32_t first, std::vector<PlannedLayer> layers, double bytes,
+                                             std::vector<std::int64_t>& repair) {
+    const double bursts = losses_.bursts();
+    if (bursts < static_cast<double>(PathLosses::kOutage)) return;
+    const auto goes_whole = [&](std::size_t m) {
+        const auto source = static_cast<double>(layers[m].source);
+        return !repairs(first + static_cast<std::uint32_t>(m)) && source < kWholeBlocks * bursts;
+    };
+    bool any = false;
+    for (std::size_t m = 0; m < layers.size(); ++m) any = any || (goes_whole(m) && layers[m].source > 0);
+    if (!any) return;
+    double lost = 0, all = 0;
+    for (SubflowSet set = up(heard() & ~giving_way_); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        all += subflows_[s].flight.rate();
+        lost += subflows_[s].flight.rate() * lately_of(s);
+    }
+    if (all <= 0) return;
+    for (PlannedLayer& layer : layers) layer.share = lost / all;
+    const std::vector<std::int64_t> single = rule_.plan(layers, bytes, LossHeard());
+    for (std::size_t m = 0; m < layers.size(); ++m)
+        if (goes_whole(m)) repair[m] = std::max(repair[m], single[m]);
 }
 
 // What round trips of fresh packets for all of them gain.

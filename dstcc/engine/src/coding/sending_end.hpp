@@ -381,6 +381,8 @@ private:
     void plan_period(std::uint32_t period, bool closes);
     void plan_again();
     void note_gains(std::vector<PlannedLayer> layers, double bytes);
+    void repair_between_outages(std::uint32_t first, std::vector<PlannedLayer> layers, double bytes,
+                                std::vector<std::int64_t>& repair);
     bool drains(std::vector<PlannedLayer> layers, double bytes);
     void put_base_ahead(std::vector<PlannedLayer> layers, double bytes);
     PlannedLayer needs(std::uint32_t block) const;
