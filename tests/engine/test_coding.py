@@ -423,6 +423,22 @@ def test_what_no_fresh_packet_can_make_good_is_insured_the_less_the_longer_losse
     )
 
 
+def test_between_outages_that_nobody_announced_single_losses_are_repaired() -> None:
+    """Every hundredth packet is lost, and three times 300 of them. A block of 200 goes whole then, and no repair helps; in
+    the others two are lost, and hardly ever six."""
+    gone = {number + lost for number in (3000, 5000, 7000) for lost in range(300)}
+    drops = tuple((number, 1) for number in sorted(gone | set(range(0, 20_000, 100))))
+    channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=drops)
+    coding = run(
+        live(300, (40 * MSS,), playout_s=17.5), channel, repair=None, chunks=5, congestion="paced"
+    ).coding
+    assert coding is not None and set(coding.source_packets) == {200}
+    later = coding.planned_packets[25:43]
+    assert 6 <= later.min() and later.max() <= 12
+    # Once outages are far enough behind for groups of a hundred, such a group is repaired.
+    assert coding.planned_packets[-8:].min() >= 90
+
+
 def test_losses_that_come_together_get_more_repair_than_as_many_apart() -> None:
     # One in 20 packets is lost, each by itself or eight in a row: blocks of 40 and their repair lose 2 or 3 each, or
     # 8 or none. By chance the variance of their number would be 40 x 0.05 x 0.95 = 1.9.
