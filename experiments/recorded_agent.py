@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from dstcc_kernel.backend import run
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss
 from dstcc.engine.config import subflow_links
 from dstcc.learn.policies.controller import Decided
 from dstcc.learn.policies.policy import Policy, load_policy
-from dstcc.run.backends import BACKENDS
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ MISSION = Path(__file__).parents[1] / "examples/iodst/four-hours-quarter.toml"
 DRAWS = (3, 4)
 DEEP_PACKETS = 1 << 16
 """Queues in which nothing is lost."""
+TICK_NS = 2_000_000
+"""How often the kernel's program looks: else a two-thousandth of a round trip, by which it sees a join later than the
+simulator, and a decision may come in between."""
 NOTHING_MB = 1e-3
 """A packet more or less on all seeds is no chance."""
 
@@ -100,7 +103,7 @@ def on_both(policy: Policy, config: EngineConfig) -> tuple[NDArray[np.int64], ND
     """A trial's bytes in the simulator and on the kernel, under the simulator's decisions."""
     tape = recorded(policy, config)
     ours = tape.drive(config)
-    real = BACKENDS["kernel"].carry(config, a_slot_on(tape))
+    real = run(config, policy=a_slot_on(tape), tick_ns=TICK_NS)
     return simulated_bytes(config, ours), kernel_bytes(config, real)
 
 
@@ -128,7 +131,7 @@ def lossy_rows(draw: int, policy: Policy, duration_s: float | None, seeds: int) 
     for seed in range(1, seeds + 1):
         one = replace(config, seed=seed)
         ours.append(simulated_bytes(one, tape.drive(one)))
-        real.append(kernel_bytes(one, BACKENDS["kernel"].carry(one, a_slot_on(tape))))
+        real.append(kernel_bytes(one, run(one, policy=a_slot_on(tape), tick_ns=TICK_NS)))
     mine, theirs = np.array(ours) / 1e6, np.array(real) / 1e6
     return [
         f"| {draw} | {layer} | {link + 1} | {_spread(mine[:, layer, link])} | {_spread(theirs[:, layer, link])} | "

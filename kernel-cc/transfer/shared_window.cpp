@@ -94,9 +94,12 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
 }
 
 // The smoothed round trip of a link is that of the lanes that heard something since the last look, as a lane at rest keeps
-// an old one; a lane alone is heard while a hole stops its count, too.
+// an old one; a lane alone is heard while a hole stops its count, too. A stream is asked at each ACK: while a queue grows, a round
+// trip of a while ago has layers in time that are not.
 void SharedWindow::refresh(Path& path, int link, Time now) {
-    if (path.refreshed >= 0 && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
+    const std::int64_t told = ledger_.heard(path.lanes[0]);
+    const bool news = plan_.placed && told != path.told;
+    if (path.refreshed >= 0 && !news && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
     std::int64_t window = 0, flight = 0, lanes = 0;
     double srtt = 0, heard = 0;
     std::uint32_t least = UINT32_MAX;
@@ -123,6 +126,7 @@ void SharedWindow::refresh(Path& path, int link, Time now) {
     path.min_rtt = least == UINT32_MAX ? path.srtt : static_cast<Time>(least) * 1000;
     path.established = true;
     path.refreshed = now;
+    path.told = told;
     path.flight = flight * plan_.mss;
     if (plan_.rate && path.set) path.beside = path.flight;
     path.set = false;

@@ -39,6 +39,7 @@ private:
         std::int64_t offset = 0;
         bool established = false;
         Time one_way = 0, srtt = 0, min_rtt = 0, refreshed = -1;
+        std::int64_t told = 0;                // ACKs, when looked at
         std::int64_t window = 0, flight = 0;  // bytes, when looked at
         std::int64_t beside = 0;              // rate: what was in flight when the window was set
         bool set = false;                     // since the last look
