@@ -219,7 +219,9 @@ bool Connection::hear_runs(Wire& wire) {
     bool heard = false;
     for (const Time until = sending_.counts_until(heard_until_); wire.answers();) {
         const AckPacket& packet = wire.front_ack();
-        if (packet.kind == kSyn || packet.kind == kDuplicate || (packet.sacks == 0) != sending_.goes_by_acks()) break;
+        if (packet.arrive_ns > until || packet.kind == kSyn || packet.kind == kDuplicate ||
+            (packet.sacks == 0) != sending_.goes_by_acks())
+            break;
         const AckRun run = wire.front_acks();
         AckBlocks ack;
         ack.cumulative = widen(sending_.subflow(s).sender.tcp().snd_una, packet.cumulative);
@@ -232,7 +234,7 @@ bool Connection::hear_runs(Wire& wire) {
         wire.pop_acks(count);
         if (count < run.count) break;
     }
-    sending_.finish_hearing(s);
+    if (sending_.goes_by_acks()) sending_.finish_hearing(s);
     return heard;
 }
 
