@@ -483,8 +483,8 @@ STRANGERS = (
     "unlike overload", "beside cubic", "lossy hop", "nearing", "losses end", "fat base", "small store", "deaf start",
     "lossy sides", "six links", "away lossy", "fat base mild", "gaps before store", "lossy chain", "cold", "drift",
     "stored one layer", "losses move", "deaf half", "dark one", "thin path", "step beside", "room for repair",
-    "round trip left", "unlike restart", "steps shallow", "jump", "answers lost", "slow behind", "slower behind", "bursts behind", "slower line",
-    "fades behind", "losses fall", "unlike delays",
+    "round trip left", "unlike restart", "steps shallow", "jump", "answers lost", "slow behind", "slower behind",
+    "bursts behind", "slower line", "fades behind", "losses fall", "unlike delays",
 )  # fmt: skip
 """Of `experiments/open` and `experiments/mended`."""
 MISSIONS = (

@@ -398,8 +398,8 @@ def test_blocks_are_planned_again_where_losses_have_risen_by_a_quarter(apart: in
 
 
 def test_what_no_fresh_packet_can_make_good_is_insured_the_less_the_longer_losses_were_heard_of() -> None:
-    # Light takes 4 s, so that a fresh packet arrives 12 s after the lost one was sent, and blocks take 5 s. 3 of 100 are
-    # lost all the time.
+    # Light takes 4 s, so that a fresh packet arrives 12 s after the lost one was sent, and blocks take 5 s. Of 100
+    # packets three are lost all the time.
     steady = tuple((number, 1) for number in range(33, 1100, 33))
     channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=steady)
     insured, answered = (
@@ -424,8 +424,8 @@ def test_what_no_fresh_packet_can_make_good_is_insured_the_less_the_longer_losse
 
 
 def test_between_outages_that_nobody_announced_single_losses_are_repaired() -> None:
-    """Every hundredth packet is lost, and three times 300 of them. A block of 200 goes whole then, and no repair helps; in
-    the others two are lost, and hardly ever six."""
+    """Every hundredth packet is lost, and three times 300 of them. A block of 200 goes whole then, and no repair helps;
+    in the others two are lost, and hardly ever six."""
     gone = {number + lost for number in (3000, 5000, 7000) for lost in range(300)}
     drops = tuple((number, 1) for number in sorted(gone | set(range(0, 20_000, 100))))
     channel = link(rate_bps=1.2e6, rtt_s=8.0, drops=drops)
@@ -434,7 +434,7 @@ def test_between_outages_that_nobody_announced_single_losses_are_repaired() -> N
     ).coding
     assert coding is not None and set(coding.source_packets) == {200}
     later = coding.planned_packets[25:43]
-    assert 6 <= later.min() and later.max() <= 12
+    assert later.min() >= 6 and later.max() <= 12
     # Once outages are far enough behind for groups of a hundred, such a group is repaired.
     assert coding.planned_packets[-8:].min() >= 90
 

@@ -79,8 +79,8 @@ def test_a_line_that_becomes_half_as_fast_is_used_on() -> None:
 
 
 def test_what_a_line_brought_is_available_but_for_a_quarter() -> None:
-    """Reports of one that brings 500 bytes a second, once it was known to bring 1,000: of 1,000 sent the wait grows by a
-    second each, and r - C dW / ds is none."""
+    """Reports of one that brings 500 bytes a second, once it was known to bring 1,000: of 1,000 sent the wait grows by
+    a second each, and r - C dW / ds is none."""
     queue = coding.FarQueue()
     sent_s, wait_s = 0.0, 40.0
 

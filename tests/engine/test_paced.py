@@ -305,8 +305,8 @@ def bursty_behind(rate_bps: float) -> Link:
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_repair_does_not_fill_a_line_on_which_lost_packets_can_be_sent_again(seed: int) -> None:
-    """Twenty packets a chunk for a line that carries 27; a lost one can be sent again, unless chunks wait for two thirds
-    of a round trip. Seven more a chunk would keep them waiting for good."""
+    """Twenty packets a chunk for a line that carries 27; a lost one can be sent again, unless chunks wait for two
+    thirds of a round trip. Seven more a chunk would keep them waiting for good."""
     objects = live(240, (20 * MSS,), chunk_s=166.0, playout_s=2500.0)
     result = trial(bursty_behind(2e3), objects, seed=seed, drop_late=True, block_s=1, slot_s=60.0)
     waits_s = (result.objects.first_sent_ns - objects.release_ns) / S

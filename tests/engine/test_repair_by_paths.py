@@ -34,7 +34,12 @@ def planned_for(objects: int, source: int, lost: float, heard: float, *, sure: b
     lost; of the Beta distribution's mean p the variance is p (1 - p) v."""
     share, unsure = (lost + 0.1) / (heard + 100 / 30), 1 / (heard + 100 / 30 + 1)
     (planned,) = coding.plan(
-        [(objects, source, 1.0)], 0.0, coding.LossHeard(), left=LEFT, share=share, unsure=0.0 if sure else unsure
+        [(objects, source, 1.0)],
+        0.0,
+        coding.LossHeard(),
+        left=LEFT,
+        share=share,
+        unsure=0.0 if sure else unsure,
     )
     return int(planned)
 
@@ -60,7 +65,8 @@ def test_repair_is_planned_by_what_is_known_of_the_path_that_a_block_went_over(s
         if block < 7:  # before any report of what left after 300 s
             (heard,) = {heard for _, heard in known}
             assert heard < 300
-            # v is some 1 / 300, and the deviation of the lost 1.4 times that of single losses; fresh packets are for most of it.
+            # v is some 1 / 300, and the deviation of the lost 1.4 times that of single losses; most of it is for fresh
+            # packets.
             assert planned > 1.05 * planned_for(60, 300, *known[0], sure=True), block
 
 
@@ -84,7 +90,12 @@ def test_a_block_over_both_paths_loses_as_its_packets_over_each(back_s: int, see
         share += packets / 300 * loses
         varies += (packets / 300) ** 2 * loses * (1 - loses) / (heard + 100 / 30 + 1)
     (expected,) = coding.plan(
-        [(60, 300, 1.0)], 0.0, coding.LossHeard(), left=LEFT, share=share, unsure=varies / (share * (1 - share))
+        [(60, 300, 1.0)],
+        0.0,
+        coding.LossHeard(),
+        left=LEFT,
+        share=share,
+        unsure=varies / (share * (1 - share)),
     )
     assert blocks.planned_packets[24] == pytest.approx(expected, abs=4)
     # Then all goes over the first.
