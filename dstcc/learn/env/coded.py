@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from dstcc.algorithms import OWN
 from dstcc.engine import CodedStepper, EngineConfig, EngineResult
 from dstcc.engine.coded_stepper import CODED_EPISODE_VALUES, CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
 from dstcc.engine.stepper import FINISHED, TIME_OVER
@@ -16,6 +17,7 @@ from dstcc.errors import ScenarioError
 from dstcc.extensions import label
 from dstcc.learn.spaces.scales import HIGH, LOW, clip, column, log_time, log_window
 from dstcc.scenario import draw_trial, engine_config
+from dstcc.scenario.variant import as_own
 
 from .deep_space import Scenarios, draw_seed, to_episodes
 from .reward import PERCENT
@@ -91,7 +93,7 @@ class CodedDeepSpaceEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]])
     ```
 
     `scenario`: a file, a `dstcc.scenario.Scenario`, or a list of them of which each episode draws one. Each has
-    `mode = "coded"`, or names `congestion = "paced"`.
+    `mode = "coded"`, names `congestion = "paced"`, or has `controller = "dstcc"`, whose transport is then steered.
 
     ## Version History
 
@@ -104,6 +106,10 @@ class CodedDeepSpaceEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]])
         """Raises :class:`~dstcc.errors.ScenarioError` for a scenario that is not of coded packets."""
         self.render_mode = render_mode
         self.episodes = to_episodes(scenario)
+        if any(OWN in one.transport.controller for one in self.episodes.scenarios):
+            self.episodes = to_episodes(
+                [as_own(one) if OWN in one.transport.controller else one for one in self.episodes.scenarios]
+            )
         for one in self.episodes.scenarios:
             check(one.scenario.name, one.transport.mode, one.transport.congestion)
         self.subflows, self.layers = self.episodes.subflows, self.episodes.layers

@@ -50,6 +50,13 @@ def episode(env: CodedDeepSpaceEnv, action: list[float], seed: int = 3) -> tuple
             return total, seen
 
 
+def test_of_a_scenario_of_our_transport_that_is_steered() -> None:
+    """The demo has lanes besides, for its other algorithms."""
+    env = CodedDeepSpaceEnv("examples/demo/mars-two-links.toml")
+    assert env.reset(seed=1)[0].shape == env.observation_space.shape
+    assert np.isfinite([env.step(env.action_space.sample())[1] for _ in range(3)]).all()
+
+
 def test_gymnasium_finds_nothing_wrong_with_it() -> None:
     env = gymnasium.make("dstcc/CodedDeepSpace-v1", scenario=scenario())
     check_env(env.unwrapped, skip_render_check=True)
