@@ -289,8 +289,7 @@ double CodedSendingEnd::left_by_fresh(std::uint32_t number) const {
         all += lost;
         left += lost * kLeft[std::min(round_trips(deadline, lowest_one), kRounds)];
     }
-    left = all > 0 ? left / all : kLeft[std::min(round_trips(deadline, established_), kRounds)];
-    return left;
+    return all > 0 ? left / all : kLeft[std::min(round_trips(deadline, established_), kRounds)];
 }
 
 // Whether blocks are planned again once more is lost; else, where paths come and go, what goes wrong in one contact is not made good.
@@ -429,14 +428,9 @@ void CodedSendingEnd::repair_between_outages(std::uint32_t first, std::vector<Pl
     bool any = false;
     for (std::size_t m = 0; m < layers.size(); ++m) any = any || (goes_whole(m) && layers[m].source > 0);
     if (!any) return;
-    double lost = 0, all = 0;
-    for (SubflowSet set = up(heard() & ~giving_way_); set != 0; set &= set - 1) {
-        const auto s = static_cast<std::size_t>(lowest(set));
-        all += subflows_[s].flight.rate();
-        lost += subflows_[s].flight.rate() * lately_of(s);
-    }
-    if (all <= 0) return;
-    for (PlannedLayer& layer : layers) layer.share = lost / all;
+    const double lost = mean_lost(up(heard() & ~giving_way_), false);
+    if (lost < 0) return;
+    for (PlannedLayer& layer : layers) layer.share = lost;
     const std::vector<std::int64_t> single = rule_.plan(layers, bytes, LossHeard());
     for (std::size_t m = 0; m < layers.size(); ++m)
         if (goes_whole(m)) repair[m] = std::max(repair[m], single[m]);
@@ -511,14 +505,20 @@ void CodedSendingEnd::plan_again() {
 // is not lost again. Where paths lose unlike shares it goes over those that lose the least.
 double CodedSendingEnd::share_ahead() const {
     const bool are_alike = alike();
+    const double lost = mean_lost(for_repair(up(heard() & ~giving_way_), true), are_alike);
+    if (lost < 0) return losses_.share();
+    return are_alike ? std::min(losses_.share(), lost) : lost;
+}
+
+// What those paths lose, by their rates: of late, or, where told apart by it, settled. Negative where none has a rate.
+double CodedSendingEnd::mean_lost(SubflowSet paths, bool settled) const {
     double lost = 0, all = 0;
-    for (SubflowSet set = for_repair(up(heard() & ~giving_way_), true); set != 0; set &= set - 1) {
-        const auto s = static_cast<std::size_t>(lowest(set));
+    for (; paths != 0; paths &= paths - 1) {
+        const auto s = static_cast<std::size_t>(lowest(paths));
         all += subflows_[s].flight.rate();
-        lost += subflows_[s].flight.rate() * (are_alike ? loses_of(s) : lately_of(s));
+        lost += subflows_[s].flight.rate() * (settled ? loses_of(s) : lately_of(s));
     }
-    if (all <= 0) return losses_.share();
-    return are_alike ? std::min(losses_.share(), lost / all) : lost / all;
+    return all > 0 ? lost / all : -1;
 }
 
 // Whether what a block is sent now is its last: what is lost of that is known too late.

@@ -366,6 +366,7 @@ private:
     double lately_of(std::size_t s) const { return subflows_[s].losses.share(losses_.best()); }
     double loses(std::size_t s) const { return subflows_[s].flight.rate() * lately_of(s); }
     double share_ahead() const;
+    double mean_lost(SubflowSet paths, bool settled) const;
     struct ShareKnown {
         double share = -1, unsure = 0;  // see PlannedLayer
     };
